@@ -125,7 +125,9 @@ def CPU_NarrowConvPlanAttr : AttrDef<CPU_Dialect, "NarrowConvPlan"> {
       `panels` panels of filters.
     - `chunk_rows`: positions whose windows are copied to scratch memory (im2col)
       before filters pass. With `in_place`, for kernels of one tap and no strides
-      and pads, they are read from where they lie.
+      and pads, they are read from where they lie. So tile registers can read
+      those of larger kernels without strides: from the lines of the input that
+      whole output lines, of `chunk_rows` positions, see, copied with their pads.
     - `threads` share `panels` of positions, or `filters`: the windows of all
       positions are copied first.
 

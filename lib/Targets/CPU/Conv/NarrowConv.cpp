@@ -9,7 +9,7 @@
 // A product of windows, the rows, by packed filters. The windows of a chunk of
 // positions are copied to scratch memory that stays in the L2 cache, one after
 // the other (im2col), and all filters pass; those of one tap are read from
-// where they lie.
+// where they lie, and tile registers read others from lines with pads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +54,8 @@ void NarrowConvKernel::emit(ImplicitLocOpBuilder &b) {
     allRows = math.mul(allRows, sizes.back());
   }
   windows.prepare(b, input, sizes);
+  if (isInLines())
+    return emitInLines(b);
   if (plan.getInPlace()) {
     SmallVector<ReassociationIndices> groups(2);
     for (int64_t dim = 0; dim <= windows.rank(); ++dim)
@@ -365,17 +367,31 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
       emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
                                     op.getInit().getType().getElementType()));
   Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
+  Value blocks =
+      math.ceilDiv(math.sub(rows.end, rows.first), math.constant(kBlockRows));
   auto emitBlock = [&](Value row, Value count, int64_t tileRows,
                        TileOperand lhs) {
+    auto fetchNext = [&](Value step) {
+      emitFetchOfNextPanel(b, weightPanel,
+                           math.div(math.sub(row, rows.first), kBlockRows),
+                           blocks, step);
+    };
+    function_ref<void(Value)> fetch;
+    if (flatWeights)
+      fetch = fetchNext;
     emitTileProduct(b, op.getInput().getType().getElementType(),
                     kBlockRows / kTileRows,
                     math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {weightPanel, zero, zero}),
-                    getTileOperand(b, sums, {zero, zero}));
+                    getTileOperand(b, sums, {zero, zero}),
+                    /*startsFromZero=*/true, fetch);
     emitFor(b, zero, count, tileRows, [&](Value inBlock) {
       forEachColumn(b, panel, [&](Value column) {
+        SmallVector<Value> sumRows;
+        for (int64_t r = 0; r < tileRows; ++r)
+          sumRows.push_back(math.add(inBlock, r));
         emitTile(b, rows, panel, 1, column, math.add(row, inBlock), tileRows,
-                 nullptr, sums, inBlock);
+                 nullptr, sums, sumRows);
       });
     });
   };
@@ -396,6 +412,194 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
                           : lhsOf(end));
     });
   memref::DeallocOp::create(b, sums);
+}
+
+//===----------------------------------------------------------------------===//
+// Windows in lines
+//===----------------------------------------------------------------------===//
+
+/// Tile registers read windows from copies of lines of the input, with pads on
+/// both sides: pixel by pixel, since neighbours see all but one of the same.
+/// Blocks of positions go on from line to line; what is between two lines is
+/// multiplied and not stored.
+void NarrowConvKernel::emitInLines(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  const int64_t chunk = facts.countChunkLines(plan.getChunkRows());
+  Value zero = math.constant(0), all = math.constant(facts.countOutputLines());
+  const int64_t panels = facts.panels;
+  if (plan.getThreads() == ConvSharing::Filters) {
+    Lines lines{zero, zero, all, emitLineMemory(b, chunk)};
+    emitParallel(b, {countInputLines(b, all)},
+                 [&](ValueRange ivs) { emitCopyOfLine(b, lines, ivs[0]); });
+    emitParallel(b, {math.constant(panels)},
+                 [&](ValueRange ivs) { emitLineBlocks(b, lines, ivs[0]); });
+    memref::DeallocOp::create(b, lines.memory);
+    return;
+  }
+  emitParallel(
+      b, {evaluator.getSize(0), math.ceilDiv(all, chunk)}, [&](ValueRange ivs) {
+        Value first = math.mul(ivs[1], chunk);
+        Value count = math.min(math.sub(all, first), math.constant(chunk));
+        Lines lines{ivs[0], first, count, emitLineMemory(b, chunk)};
+        emitFor(b, zero, countInputLines(b, count), 1,
+                [&](Value line) { emitCopyOfLine(b, lines, line); });
+        emitFor(b, zero, math.constant(panels), 1,
+                [&](Value panel) { emitLineBlocks(b, lines, panel); });
+        memref::DeallocOp::create(b, lines.memory);
+      });
+}
+
+/// The lines of the input that `count` output lines see.
+Value NarrowConvKernel::countInputLines(ImplicitLocOpBuilder &b, Value count) {
+  IndexMath math(b);
+  return math.add(count, (op.getKernelShape()[0] - 1) * op.getDilations()[0]);
+}
+
+/// Memory for what `lines` output lines see, and for a block that begins with
+/// their last position.
+Value NarrowConvKernel::emitLineMemory(ImplicitLocOpBuilder &b, int64_t lines) {
+  const int64_t below = (op.getKernelShape()[0] - 1) * op.getDilations()[0];
+  const int64_t pixels = (lines + below) * facts.getPitch() + kBlockRows;
+  return emitBuffer(b,
+                    MemRefType::get({1, pixels * facts.channels},
+                                    op.getInput().getType().getElementType()));
+}
+
+/// Copies line `line` of those that `lines` see, or fills it with the padding.
+void NarrowConvKernel::emitCopyOfLine(ImplicitLocOpBuilder &b,
+                                      const Lines &lines, Value line) {
+  IndexMath math(b);
+  constexpr int64_t kLineDim = 0, kPixelDim = 1;
+  const int64_t channels = facts.channels, pitch = facts.getPitch();
+  const int64_t before = op.getPadsBegin()[kPixelDim];
+  const int64_t width = op.getInput().getType().getDimSize(2);
+  // Negative pads leave pixels out.
+  const int64_t left = std::clamp<int64_t>(before, 0, pitch),
+                skipped = std::max<int64_t>(-before, 0);
+  const int64_t inside = std::clamp<int64_t>(width - skipped, 0, pitch - left);
+  const int64_t right = pitch - left - inside;
+  Value row = math.constant(0);
+  Value to = math.mul(line, pitch * channels);
+  Value at = math.sub(math.add(lines.first, line),
+                      math.constant(op.getPadsBegin()[kLineDim]));
+  auto fill = [&](int64_t from, int64_t pixels) {
+    if (pixels > 0)
+      emitFill(b, op.getPadding(), lines.memory, row,
+               math.add(to, from * channels), pixels * channels);
+  };
+  emitIf(
+      b, windows.isInside(b, kLineDim, at),
+      [&] {
+        fill(0, left);
+        Value from = math.mul(
+            math.add(
+                math.mul(windows.append(b, lines.image, kLineDim, at), width),
+                skipped),
+            channels);
+        if (inside > 0)
+          emitCopy(b, flatInput, from, lines.memory, row,
+                   math.add(to, left * channels), inside * channels);
+        fill(left + inside, right);
+      },
+      [&] { fill(0, pitch); });
+}
+
+/// All positions of some lines by a panel, a block of tile registers at a time.
+void NarrowConvKernel::emitLineBlocks(ImplicitLocOpBuilder &b,
+                                      const Lines &lines, Value panel) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  Type element = op.getInput().getType().getElementType();
+  const int64_t pixelBytes =
+      facts.channels * element.getIntOrFloatBitWidth() / 8;
+  const int64_t pitch = facts.getPitch(), width = facts.getLinePositions();
+  const int64_t tileRows = plan.getTileRows();
+  auto i64 = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, b.getI64IntegerAttr(value));
+  };
+  TileLines steps{op.getKernelShape()[1] * pixelBytes / kTileBytes,
+                  i64(op.getDilations()[0] * pitch * pixelBytes)};
+  Value sums =
+      emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
+                                    op.getInit().getType().getElementType()));
+  Rows rows{zero, zero, allRows, nullptr, nullptr, nullptr, nullptr};
+  // Positions that exist among the first `position`, pads counted.
+  auto countBefore = [&](Value position) {
+    return math.add(math.mul(math.div(position, pitch), width),
+                    math.min(math.rem(position, math.constant(pitch)),
+                             math.constant(width)));
+  };
+  Value firstRow = math.mul(
+      math.add(math.mul(lines.image, facts.countOutputLines()), lines.first),
+      width);
+  Value positions =
+      math.add(math.mul(math.sub(lines.count, math.constant(1)), pitch), width);
+  Value whole = math.mul(lines.count, width);
+  emitFor(b, zero, positions, kBlockRows, [&](Value position) {
+    TileOperand lhs = getTileOperand(
+        b, lines.memory, {zero, math.mul(position, facts.channels)});
+    lhs.stride = i64(pixelBytes);
+    auto fetchNext = [&](Value step) {
+      emitFetchOfNextPanel(b, panel, math.div(position, kBlockRows),
+                           math.ceilDiv(positions, kBlockRows), step);
+    };
+    function_ref<void(Value)> fetch;
+    if (flatWeights)
+      fetch = fetchNext;
+    emitTileProduct(b, element, kBlockRows / kTileRows,
+                    math.constant(facts.getRowBytes() / kTileBytes), lhs,
+                    getTileOperand(b, weights, {panel, zero, zero}),
+                    getTileOperand(b, sums, {zero, zero}),
+                    /*startsFromZero=*/true, fetch, steps);
+    Value from = countBefore(position);
+    Value to = math.min(countBefore(math.add(position, kBlockRows)), whole);
+    auto emitTiles = [&](Value first, Value end, int64_t count) {
+      emitFor(b, first, end, count, [&](Value row) {
+        // The line of a row, and the one after it if the tile reaches that.
+        Value line = math.div(row, width),
+              inLine = math.rem(row, math.constant(width));
+        Value sumRow =
+            math.sub(math.add(row, math.mul(line, pitch - width)), position);
+        SmallVector<Value> sumRows;
+        for (int64_t r = 0; r < count; ++r) {
+          Value isNext =
+              math.less(math.constant(width - 1), math.add(inLine, r));
+          Value skipped = arith::SelectOp::create(
+              b, isNext, math.constant(r + pitch - width), math.constant(r));
+          sumRows.push_back(r ? math.add(sumRow, skipped) : sumRow);
+        }
+        forEachColumn(b, panel, [&](Value column) {
+          emitTile(b, rows, panel, 1, column, math.add(firstRow, row), count,
+                   nullptr, sums, sumRows);
+        });
+      });
+    };
+    Value end = math.add(from, math.roundDown(math.sub(to, from), tileRows));
+    emitTiles(from, end, tileRows);
+    emitTiles(end, to, 1);
+  });
+  memref::DeallocOp::create(b, sums);
+}
+
+/// Fetches of the panel after `panel` what step `step` of block `block` is to:
+/// all blocks of `blocks` have their share of its lines.
+void NarrowConvKernel::emitFetchOfNextPanel(ImplicitLocOpBuilder &b,
+                                            Value panel, Value block,
+                                            Value blocks, Value step) {
+  IndexMath math(b);
+  // A step multiplies as many lines as a tile register has rows.
+  constexpr int64_t kLinesOfStep = kColumnTiles * kTileRows;
+  const int64_t steps = facts.getRowBytes() / kTileBytes;
+  const int64_t lineElements =
+      kTileBytes * 8 / op.getInput().getType().getElementTypeBitWidth();
+  const int64_t lines = steps * kLinesOfStep;
+  Value share = math.ceilDiv(math.constant(kLinesOfStep), blocks);
+  Value first = math.mul(math.add(math.mul(block, steps), step), share);
+  Value panelStart = math.mul(math.add(panel, 1), lines);
+  emitFor(b, math.constant(0), share, 1, [&](Value i) {
+    Value line = math.add(panelStart, math.add(first, i));
+    emitFetch(b, flatWeights, {math.mul(line, lineElements)}, /*locality=*/2);
+  });
 }
 
 /// What the tile at `row` fetches of the panels after its own, those of its
@@ -421,12 +625,12 @@ Prefetch NarrowConvKernel::prefetchNextPanels(ImplicitLocOpBuilder &b,
 }
 
 /// A register tile: `count` rows from `row` on by columns from `column` on of
-/// each of `panels` panels. With `sums` the products are there, from row
-/// `sumRow` on. Rows from `rowLimit` on repeat the last, and are not stored.
+/// each of `panels` panels. With `sums` the products are there, in `sumRows`.
+/// Rows from `rowLimit` on repeat the last, and are not stored.
 void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
                                 Value panel, int64_t panels, Value column,
                                 Value row, int64_t count, Value rowLimit,
-                                Value sums, Value sumRow) {
+                                Value sums, ValueRange sumRows) {
   IndexMath math(b);
   const int64_t width = plan.getTileColumns();
   Value position = math.add(math.mul(rows.group, facts.filters),
@@ -449,7 +653,7 @@ void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
   }
   if (sums) {
     for (auto [r, acc] : llvm::enumerate(accs)) {
-      Value sum = emitLoad(b, sums, {math.add(sumRow, r), column}, width);
+      Value sum = emitLoad(b, sums, {sumRows[r], column}, width);
       acc = facts.packing.isOfBytes()
                 ? Value(arith::AddIOp::create(b, acc, sum))
                 : Value(arith::AddFOp::create(b, acc, sum));

@@ -54,6 +54,9 @@ private:
                   mlir::Value panel, int64_t count);
   void forEachColumn(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                      llvm::function_ref<void(mlir::Value)> emit);
+  void emitFetchOfNextPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
+                            mlir::Value block, mlir::Value blocks,
+                            mlir::Value step);
   void emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                   mlir::Value panel);
   Prefetch prefetchNextPanels(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
@@ -61,7 +64,21 @@ private:
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                 mlir::Value panel, int64_t panels, mlir::Value column,
                 mlir::Value row, int64_t count, mlir::Value rowLimit,
-                mlir::Value sums = nullptr, mlir::Value sumRow = nullptr);
+                mlir::Value sums = nullptr, mlir::ValueRange sumRows = {});
+
+  /// Output lines from `first` on of an image, as many as `count` (index), and
+  /// the memory that has the lines of the input that they see, with pads.
+  struct Lines {
+    mlir::Value image, first, count, memory;
+  };
+  bool isInLines() const { return plan.getInPlace() && !facts.canBeInPlace(); }
+  void emitInLines(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value emitLineMemory(mlir::ImplicitLocOpBuilder &b, int64_t lines);
+  mlir::Value countInputLines(mlir::ImplicitLocOpBuilder &b, mlir::Value count);
+  void emitCopyOfLine(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
+                      mlir::Value line);
+  void emitLineBlocks(mlir::ImplicitLocOpBuilder &b, const Lines &lines,
+                      mlir::Value panel);
 
   const NarrowConvFacts &facts;
   const NarrowConvPlanAttr plan;

@@ -148,7 +148,8 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     int64_t rowTiles, Value steps,
                                     TileOperand lhs, TileOperand rhs,
                                     TileOperand dest, bool startsFromZero,
-                                    function_ref<void(Value)> meanwhile) {
+                                    function_ref<void(Value)> meanwhile,
+                                    std::optional<TileLines> lines) {
   IndexMath math(b);
   TileEmitter tiles(b, type);
   TileGrid grid{rowTiles, dest};
@@ -164,6 +165,11 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
       meanwhile(loop.getInductionVar());
     Value step = asI64(b, loop.getInductionVar());
     Value left = tiles.plus(lhs.address, tiles.times(step, kTileBytes));
+    if (lines) {
+      Value line = asI64(b, math.div(loop.getInductionVar(), lines->steps));
+      Value jump = tiles.plus(lines->stride, -lines->steps * kTileBytes);
+      left = tiles.plus(left, Value(arith::MulIOp::create(b, line, jump)));
+    }
     Value right =
         tiles.plus(rhs.address, Value(arith::MulIOp::create(b, step, rhsStep)));
     SmallVector<Value> rows, columns, next;

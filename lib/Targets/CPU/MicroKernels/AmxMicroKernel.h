@@ -16,6 +16,8 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
+#include <optional>
+
 namespace sardonyx::cpu {
 
 /// Rows of a tile register, and its columns of 32 bits.
@@ -34,6 +36,13 @@ struct TileOperand {
 TileOperand getTileOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                            mlir::ValueRange indices);
 
+/// Where a left-hand side has its values of k: `steps` * 64 bytes of them
+/// follow each other, then come those `stride` (i64) bytes after the first.
+struct TileLines {
+  int64_t steps;
+  mlir::Value stride;
+};
+
 /// Emits dest[i, j] = sum_k lhs[i, k] * rhs[k, j] for `rowTiles` * 16 rows, two
 /// times 16 columns and `steps` (index) * 64 bytes of k: of bf16 (`type`) onto
 /// f32, or of unsigned times signed bytes onto i32. Row q of `rhs` holds the
@@ -44,7 +53,8 @@ void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      int64_t rowTiles, mlir::Value steps, TileOperand lhs,
                      TileOperand rhs, TileOperand dest,
                      bool startsFromZero = true,
-                     llvm::function_ref<void(mlir::Value step)> meanwhile = {});
+                     llvm::function_ref<void(mlir::Value step)> meanwhile = {},
+                     std::optional<TileLines> lines = std::nullopt);
 
 /// How many bf16 make an f32 (see Bf16x3Product.h).
 inline constexpr int64_t kBf16x3Terms = 3;

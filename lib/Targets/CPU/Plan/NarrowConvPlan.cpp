@@ -8,12 +8,18 @@
 #include "Plan/NarrowConvPlan.h"
 #include "MicroKernels/AmxMicroKernel.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 /// What an open number of positions is taken for.
 static constexpr int64_t kLikelyRows = 3136;
+
+/// Rows of a register tile of windows in lines: positions of a line do not fill
+/// blocks.
+static constexpr int64_t kLineTileRows = 4;
 
 NarrowConvFacts::NarrowConvFacts(NarrowConvOp op, TargetAttr target)
     : target(target), group(op.getGroup()), channels(op.getGroupChannels()),
@@ -39,8 +45,63 @@ bool NarrowConvFacts::fillsTilesInPlace() const {
   return depth % (kTileBytes / 4 * packing.getDepthGroup()) == 0;
 }
 
+bool NarrowConvFacts::canBeInLines() const {
+  NarrowConvOp conv = op;
+  constexpr int64_t kSpatialDims = 2;
+  ArrayRef<int64_t> input = conv.getInput().getType().getShape(),
+                    output = conv.getInit().getType().getShape();
+  const int64_t bytes = channels * 32 / (8 * packing.getDepthGroup());
+  return conv.getNumSpatialDims() == kSpatialDims && group == 1 &&
+         llvm::all_of(conv.getStrides(), [](int64_t s) { return s == 1; }) &&
+         conv.getDilations().back() == 1 && bytes % kTileBytes == 0 &&
+         !ShapedType::isDynamicShape(input.drop_front()) &&
+         !ShapedType::isDynamicShape(output.drop_front()) &&
+         countOutputLines() > 0 && getLinePositions() >= kLineTileRows;
+}
+
+int64_t NarrowConvFacts::getPitch() const {
+  NarrowConvOp conv = op;
+  return getLinePositions() + conv.getKernelShape().back() - 1;
+}
+
+int64_t NarrowConvFacts::getLinePositions() const {
+  NarrowConvOp conv = op;
+  return conv.getInit().getType().getDimSize(2);
+}
+
+int64_t NarrowConvFacts::countOutputLines() const {
+  NarrowConvOp conv = op;
+  return conv.getInit().getType().getDimSize(1);
+}
+
+int64_t NarrowConvFacts::countChunkLines(int64_t chunkRows) const {
+  return std::clamp<int64_t>(chunkRows / getLinePositions(), 1,
+                             countOutputLines());
+}
+
+/// Positions whose lines are copied at once: a part of an image, so that
+/// threads share it, in which blocks of tile registers go on from line to line.
+static int64_t chooseLineChunk(const NarrowConvFacts &facts) {
+  constexpr int64_t kFewestChunks = 4, kMostChunks = 8;
+  const int64_t lines = facts.countOutputLines();
+  int64_t best = lines, fewest = std::numeric_limits<int64_t>::max();
+  for (int64_t chunks = kFewestChunks; chunks <= kMostChunks; ++chunks) {
+    const int64_t size = llvm::divideCeil(lines, chunks);
+    const int64_t positions =
+        (size - 1) * facts.getPitch() + facts.getLinePositions();
+    const int64_t blocks =
+        llvm::divideCeil(lines, size) * llvm::divideCeil(positions, kBlockRows);
+    if (blocks < fewest) {
+      fewest = blocks;
+      best = size;
+    }
+  }
+  return best * facts.getLinePositions();
+}
+
 /// Rows that tiles of a plan cannot do without: those of a block of tile
-/// registers, or of a register tile.
+/// registers, or of a register tile. Of windows in lines a chunk is whole
+/// lines.
 static int64_t getUnit(const MicroKernel &micro, int64_t tileRows) {
   return micro.getUnit() == MicroKernel::Unit::Tiles ? kBlockRows : tileRows;
 }
@@ -90,14 +151,21 @@ NarrowConvPlanAttr cpu::selectPlan(const NarrowConvFacts &facts) {
       tiles && rows >= kTileRows && facts.getRowBytes() % kTileBytes == 0)
     micro = tiles;
   const bool usesTiles = micro->getUnit() == MicroKernel::Unit::Tiles;
-  const bool inPlace =
-      facts.canBeInPlace() && (!usesTiles || facts.fillsTilesInPlace());
-  const Tile tile = chooseTile(facts, *micro);
-  const int64_t unit = getUnit(*micro, tile.rows);
-  int64_t chunk = chooseChunk(facts, unit);
+  const bool inLines =
+      usesTiles && !facts.canBeInPlace() && facts.canBeInLines();
+  const bool inPlace = inLines || (facts.canBeInPlace() &&
+                                   (!usesTiles || facts.fillsTilesInPlace()));
+  Tile tile = chooseTile(facts, *micro);
+  if (inLines)
+    tile.rows = kLineTileRows;
+  const int64_t unit =
+      inLines ? facts.getLinePositions() : getUnit(*micro, tile.rows);
+  int64_t chunk = inLines ? chooseLineChunk(facts) : chooseChunk(facts, unit);
   ConvSharing threads = ConvSharing::Panels;
   // Large weights come once if all positions are there.
-  if (facts.rows && facts.getWeightBytes() >= facts.target.getL2Bytes() / 4 &&
+  if (facts.rows &&
+      (!inLines || facts.getOp().getInit().getType().getDimSize(0) == 1) &&
+      facts.getWeightBytes() >= facts.target.getL2Bytes() / 4 &&
       rows * facts.getRowBytes() <= facts.target.getL2Bytes() / 2) {
     threads = ConvSharing::Filters;
     chunk = llvm::alignTo(std::max<int64_t>(rows, 1), unit);
@@ -136,20 +204,28 @@ std::string cpu::whyNot(const NarrowConvFacts &facts, NarrowConvPlanAttr plan) {
   constexpr int64_t kMostSums = 64;
   if (rows * panels * (columns / lanes) > kMostSums)
     return "a tile has more than " + std::to_string(kMostSums) + " sums";
-  if (plan.getInPlace() && !facts.canBeInPlace())
+  const bool inLines = plan.getInPlace() && !facts.canBeInPlace();
+  if (inLines && (!usesTiles || !facts.canBeInLines()))
     return "windows are no rows of the input: 'in_place' is for kernels of one "
-           "tap without strides and pads";
-  if (usesTiles && (facts.getRowBytes() % kTileBytes != 0 ||
-                    (plan.getInPlace() && !facts.fillsTilesInPlace())))
+           "tap without strides and pads, and with tile registers for those of "
+           "images of known sizes without strides whose pixels fill such";
+  if (inLines && rows > facts.getLinePositions())
+    return "'tile_rows' must be at most the positions of a line, " +
+           std::to_string(facts.getLinePositions());
+  if (usesTiles &&
+      (facts.getRowBytes() % kTileBytes != 0 ||
+       (plan.getInPlace() && !inLines && !facts.fillsTilesInPlace())))
     return "rows do not fill tile registers";
-  const int64_t unit = getUnit(*micro, rows);
+  const int64_t unit =
+      inLines ? facts.getLinePositions() : getUnit(*micro, rows);
   constexpr int64_t kMostChunk = int64_t(1) << 20;
   if (plan.getChunkRows() < unit || plan.getChunkRows() % unit != 0 ||
       plan.getChunkRows() > kMostChunk)
     return "'chunk_rows' must be a multiple of " + std::to_string(unit) +
            ", at most 2^20";
   if (plan.getThreads() == ConvSharing::Filters &&
-      (!facts.rows || plan.getChunkRows() < *facts.rows))
+      (!facts.rows || plan.getChunkRows() < *facts.rows ||
+       (inLines && facts.getOp().getInit().getType().getDimSize(0) != 1)))
     return "threads share filters only where a chunk has all positions";
   return "";
 }

@@ -28,6 +28,10 @@ struct NarrowConvFacts {
   NarrowConvOp getOp() const { return op; }
   /// Whether windows are rows of the input as it lies.
   bool canBeInPlace() const;
+  /// Whether tile registers can read windows from lines of the input with their
+  /// pads: neighbours overlap by all but one pixel, and what a line of the
+  /// kernel meets follows each other there.
+  bool canBeInLines() const;
   /// Bytes of a row that is copied: those of the weights.
   int64_t getRowBytes() const { return 4 * groups; }
   int64_t getRowElements() const { return groups * packing.getDepthGroup(); }
@@ -36,6 +40,13 @@ struct NarrowConvFacts {
   }
   /// Whether values of a window that is read in place fill tile registers.
   bool fillsTilesInPlace() const;
+
+  /// Pixels of such a line, and how many output positions follow from it.
+  int64_t getPitch() const;
+  int64_t getLinePositions() const;
+  int64_t countOutputLines() const;
+  /// Output lines whose input is copied at once if so many positions are.
+  int64_t countChunkLines(int64_t chunkRows) const;
 
   TargetAttr target;
   /// Output positions of all images, if their number is known.
