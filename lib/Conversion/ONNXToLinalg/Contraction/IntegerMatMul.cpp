@@ -200,8 +200,8 @@ LogicalResult lowerQLinearMatMul(Lowering<onnx::QLinearMatMulOp> &b) {
       getRowParameter(b, b.op.getYZeroPoint(), b.in.getYZeroPoint())};
   // Those of rows and of columns would make a matrix.
   if (isSingleElement(lhsScale.value) && isSingleElement(resultScale.value)) {
-    FailureOr<Value> scale = createRequantizationScale(
-        b, lhsScale.value, rhsScale.value, resultScale.value);
+    FailureOr<Value> scale =
+        createRequantizationScale(b, lhsScale, rhsScale, resultScale);
     if (failed(scale))
       return b.refuse("scales do not broadcast");
     inputs.push_back({*scale, f32});

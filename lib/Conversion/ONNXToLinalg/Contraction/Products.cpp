@@ -210,17 +210,18 @@ Value requantize(OpBuilder &b, Location loc, Value scaled, Value zeroPoint,
   return arith::TruncIOp::create(b, loc, getComputeType(onnxType), wide);
 }
 
-FailureOr<Value> createRequantizationScale(TensorBuilder &b, Value lhs,
-                                           Value rhs, Value result) {
+FailureOr<Value> createRequantizationScale(TensorBuilder &b, TypedTensor lhs,
+                                           TypedTensor rhs,
+                                           TypedTensor result) {
   Type f32 = b.getF32Type();
-  SmallVector<int64_t> shape(rankedType(rhs).getShape());
-  const int64_t rank =
-      std::max(rankedType(lhs).getRank(), rankedType(result).getRank());
+  SmallVector<int64_t> shape(rankedType(rhs.value).getShape());
+  const int64_t rank = std::max(rankedType(lhs.value).getRank(),
+                                rankedType(result.value).getRank());
   while (static_cast<int64_t>(shape.size()) < rank)
     shape.insert(shape.begin(), 1);
   auto type = RankedTensorType::get(shape, f32);
   return createElementwise(
-      b, b.getLoc(), {{lhs, f32}, {rhs, f32}, {result, f32}}, f32, type,
+      b, b.getLoc(), {lhs, rhs, result}, f32, type,
       [](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         TensorBuilder s(loc, builder);
         return arith::DivFOp::create(s, s.mul(args[0], args[1]), args[2]);

@@ -44,12 +44,12 @@ mlir::Value requantize(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value scaled, mlir::Value zeroPoint,
                        mlir::Type onnxType);
 
-/// lhs * rhs / result, by which sums of products become integers of the scale
-/// `result`: tensors of f32, of which at most `rhs` has more than one element.
+/// lhs * rhs / result in f32, by which sums of products become integers of the
+/// scale `result`: floats, of which at most `rhs` has more than one element.
 mlir::FailureOr<mlir::Value> createRequantizationScale(TensorBuilder &b,
-                                                       mlir::Value lhs,
-                                                       mlir::Value rhs,
-                                                       mlir::Value result);
+                                                       TypedTensor lhs,
+                                                       TypedTensor rhs,
+                                                       TypedTensor result);
 
 /// A computed float as a computed scalar of `onnxType`. What lies outside of a
 /// narrow integer type becomes its nearest value.

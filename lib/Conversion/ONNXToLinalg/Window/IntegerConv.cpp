@@ -183,8 +183,9 @@ LogicalResult lowerQLinearConv(Lowering<onnx::QLinearConvOp> &b) {
   Type i32 = b.getI32Type(), f32 = b.getF32Type();
   int64_t spatial = rankedType(*product).getRank() - 2;
   FailureOr<Value> scale = createRequantizationScale(
-      b, b.in.getXScale(), alignChannels(b, b.in.getWScale(), spatial),
-      b.in.getYScale());
+      b, {b.in.getXScale(), f32},
+      {alignChannels(b, b.in.getWScale(), spatial), f32},
+      {b.in.getYScale(), f32});
   if (failed(scale))
     return b.refuse("scales do not broadcast");
   SmallVector<TypedTensor> inputs{
