@@ -21,13 +21,6 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
-static std::optional<double> getNumber(Value value) {
-  APFloat number(0.0f);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return number.convertToDouble();
-}
-
 namespace {
 
 /// What a whole number from `lowest` to `highest` was rounded from, within
@@ -51,6 +44,32 @@ static std::optional<WholeNumber> findWholeNumber(Value value) {
   return WholeNumber{round.getOperand(), number->lowest, number->highest};
 }
 
+namespace {
+
+/// An integer that is cut down to fewer bits: a whole number and a zero point.
+struct ZeroedNumber {
+  WholeNumber number;
+  double zero;
+
+  static std::optional<ZeroedNumber> find(arith::TruncIOp truncate) {
+    Value integer = truncate.getIn();
+    APInt zero(32, 0);
+    if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
+      if (!matchPattern(add.getRhs(), m_ConstantInt(&zero)))
+        return std::nullopt;
+      integer = add.getLhs();
+    }
+    auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
+    std::optional<WholeNumber> number =
+        toInteger ? findWholeNumber(toInteger.getIn()) : std::nullopt;
+    if (!number)
+      return std::nullopt;
+    return ZeroedNumber{*number, static_cast<double>(zero.getSExtValue())};
+  }
+};
+
+} // namespace
+
 /// Replaces what a conversion of a byte to a float gives, or that less its zero
 /// point.
 static void fold(Operation *toFloat) {
@@ -58,34 +77,27 @@ static void fold(Operation *toFloat) {
   auto truncate = byte.getDefiningOp<arith::TruncIOp>();
   if (!truncate || !toFloat->getResult(0).getType().isF32())
     return;
-  Value integer = truncate.getIn();
-  APInt added(32, 0);
-  if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
-    if (!matchPattern(add.getRhs(), m_ConstantInt(&added)))
-      return;
-    integer = add.getLhs();
-  }
-  auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
-  std::optional<WholeNumber> number =
-      toInteger ? findWholeNumber(toInteger.getIn()) : std::nullopt;
   const unsigned width = byte.getType().getIntOrFloatBitWidth();
   constexpr unsigned kMostBits = 16;
-  if (!number || width > kMostBits)
+  if (width > kMostBits)
     return;
+  std::optional<ZeroedNumber> found = ZeroedNumber::find(truncate);
+  if (!found)
+    return;
+  const auto [number, zero] = *found;
   const bool isUnsigned = isa<arith::UIToFPOp>(toFloat);
-  const double zero = added.getSExtValue();
   const double least = isUnsigned ? 0 : -std::ldexp(1.0, width - 1);
   const double most = std::ldexp(1.0, isUnsigned ? width : width - 1) - 1;
-  if (number->lowest + zero < least || number->highest + zero > most)
+  if (number.lowest + zero < least || number.highest + zero > most)
     return;
   ImplicitLocOpBuilder b(toFloat->getLoc(), toFloat);
   // A number whose fraction has no bits left is rounded to even, and so is what
   // is added to it. -0.0, which was never a byte, becomes 0.
-  auto plus = [&](double term) -> Value {
+  auto plus = [&, bounded = number.bounded](double term) -> Value {
     Value far = arith::ConstantOp::create(b, b.getF32FloatAttr(kNoFraction));
     Value less = arith::ConstantOp::create(
         b, b.getF32FloatAttr(kNoFraction - float(term)));
-    Value sum = arith::AddFOp::create(b, number->bounded, far);
+    Value sum = arith::AddFOp::create(b, bounded, far);
     return arith::SubFOp::create(b, sum, less);
   };
   Value same;
@@ -108,20 +120,11 @@ static void mark(arith::TruncIOp truncate) {
   if (!truncate.getType().isInteger(8) ||
       !truncate.getIn().getType().isInteger(32))
     return;
-  Value integer = truncate.getIn();
-  APInt zero(32, 0);
-  if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
-    if (!matchPattern(add.getRhs(), m_ConstantInt(&zero)))
-      return;
-    integer = add.getLhs();
-  }
-  auto toInteger = integer.getDefiningOp<arith::FPToSIOp>();
-  std::optional<WholeNumber> number =
-      toInteger ? findWholeNumber(toInteger.getIn()) : std::nullopt;
-  if (!number)
+  std::optional<ZeroedNumber> found = ZeroedNumber::find(truncate);
+  if (!found)
     return;
-  const double lowest = number->lowest + zero.getSExtValue(),
-               highest = number->highest + zero.getSExtValue();
+  const double lowest = found->number.lowest + found->zero,
+               highest = found->number.highest + found->zero;
   Builder b(truncate.getContext());
   auto set = [&](bool isSigned) {
     truncate->setAttr(kSaturatingAttr,

@@ -19,7 +19,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Matchers.h"
 
 #include <cmath>
 #include <limits>
@@ -86,14 +85,6 @@ private:
 
 } // namespace
 
-static std::optional<float> getNumber(Value value) {
-  APFloat number(0.0f);
-  if (!value.getType().isF32() ||
-      !matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return number.convertToFloat();
-}
-
 std::optional<Leaf> Leaf::get(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !value.getType().isF32())
@@ -107,7 +98,7 @@ std::optional<Leaf> Leaf::get(Value value) {
   auto add = sub ? sub.getLhs().getDefiningOp<arith::AddFOp>() : nullptr;
   if (!add || getNumber(add.getRhs()) != kNoFraction)
     return std::nullopt;
-  std::optional<float> less = getNumber(sub.getRhs());
+  std::optional<double> less = getNumber(sub.getRhs());
   std::optional<Bounded> bounded = Bounded::get(add.getLhs());
   if (!less || !bounded || bounded->lowest != std::round(bounded->lowest) ||
       bounded->highest != std::round(bounded->highest) ||
@@ -127,8 +118,8 @@ std::optional<Expression> Expression::get(Value value) {
 
 std::optional<size_t> Expression::append(Value value) {
   Step step;
-  if (std::optional<float> number = getNumber(value)) {
-    step = {Kind::Constant, 0, 0, *number, {0, 0, *number}};
+  if (std::optional<double> number = getNumber(value)) {
+    step = {Kind::Constant, 0, 0, static_cast<float>(*number), {0, 0, *number}};
   } else if (std::optional<Leaf> leaf = Leaf::get(value)) {
     auto *known = llvm::find_if(
         leaves, [&](const Leaf &other) { return other.value == value; });

@@ -12,6 +12,13 @@
 using namespace mlir;
 using namespace sardonyx;
 
+std::optional<double> sardonyx::getNumber(Value value) {
+  APFloat number(0.0f);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
 namespace {
 
 /// The larger, or the smaller, of a number and a constant, which is taken for
@@ -28,12 +35,11 @@ struct Bound {
     if (!less || less.getPredicate() != arith::CmpFPredicate::OLT)
       return std::nullopt;
     Value number = select.getTrueValue(), limit = select.getFalseValue();
-    APFloat constant(0.0f);
+    std::optional<double> constant = getNumber(limit);
     if (less.getLhs() != (isLower ? limit : number) ||
-        less.getRhs() != (isLower ? number : limit) ||
-        !matchPattern(limit, m_ConstantFloat(&constant)))
+        less.getRhs() != (isLower ? number : limit) || !constant)
       return std::nullopt;
-    return Bound{select, number, constant.convertToDouble()};
+    return Bound{select, number, *constant};
   }
 };
 

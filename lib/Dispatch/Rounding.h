@@ -19,6 +19,9 @@ namespace sardonyx {
 /// even.
 inline constexpr float kNoFraction = 12582912;
 
+/// The number that a value is, if it is a constant.
+std::optional<double> getNumber(mlir::Value value);
+
 /// On an `arith.trunci` to a byte, the type of it (ui8 or si8): before it was
 /// rounded and a zero point added, the number was bounded so that it becomes
 /// the nearest integer of this type.

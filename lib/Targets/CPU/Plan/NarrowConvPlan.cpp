@@ -59,6 +59,11 @@ bool NarrowConvFacts::canBeInLines() const {
          countOutputLines() > 0 && getLinePositions() >= kLineTileRows;
 }
 
+bool NarrowConvFacts::hasOneImage() const {
+  NarrowConvOp conv = op;
+  return conv.getInit().getType().getDimSize(0) == 1;
+}
+
 int64_t NarrowConvFacts::getPitch() const {
   NarrowConvOp conv = op;
   return getLinePositions() + conv.getKernelShape().back() - 1;
@@ -163,8 +168,7 @@ NarrowConvPlanAttr cpu::selectPlan(const NarrowConvFacts &facts) {
   int64_t chunk = inLines ? chooseLineChunk(facts) : chooseChunk(facts, unit);
   ConvSharing threads = ConvSharing::Panels;
   // Large weights come once if all positions are there.
-  if (facts.rows &&
-      (!inLines || facts.getOp().getInit().getType().getDimSize(0) == 1) &&
+  if (facts.rows && (!inLines || facts.hasOneImage()) &&
       facts.getWeightBytes() >= facts.target.getL2Bytes() / 4 &&
       rows * facts.getRowBytes() <= facts.target.getL2Bytes() / 2) {
     threads = ConvSharing::Filters;
@@ -225,7 +229,7 @@ std::string cpu::whyNot(const NarrowConvFacts &facts, NarrowConvPlanAttr plan) {
            ", at most 2^20";
   if (plan.getThreads() == ConvSharing::Filters &&
       (!facts.rows || plan.getChunkRows() < *facts.rows ||
-       (inLines && facts.getOp().getInit().getType().getDimSize(0) != 1)))
+       (inLines && !facts.hasOneImage())))
     return "threads share filters only where a chunk has all positions";
   return "";
 }

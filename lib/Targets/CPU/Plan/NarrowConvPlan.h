@@ -41,6 +41,8 @@ struct NarrowConvFacts {
   /// Whether values of a window that is read in place fill tile registers.
   bool fillsTilesInPlace() const;
 
+  /// Whether there is one image, which is known.
+  bool hasOneImage() const;
   /// Pixels of such a line, and how many output positions follow from it.
   int64_t getPitch() const;
   int64_t getLinePositions() const;
