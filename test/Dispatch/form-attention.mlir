@@ -268,3 +268,79 @@ func.func @scores_are_needed(%q: tensor<4x3x16xf32>, %k: tensor<2x4x16xf32>, %v:
   %o = sdx.matmul ins(%p, %v1 : tensor<4x3x4xf32>, tensor<4x4x16xf32>) outs(%z4 : tensor<4x3x16xf32>) -> tensor<4x3x16xf32>
   return %o, %s1 : tensor<4x3x16xf32>, tensor<4x3x4xf32>
 }
+
+// -----
+
+#score = affine_map<(b, m, n) -> (b, m, n)>
+#row = affine_map<(b, m, n) -> (b, m)>
+#keys = affine_map<(b, m, n) -> (b, n)>
+#one = affine_map<(i) -> (i)>
+
+// A mask that was made of one dimension for two open ones is read as it is in
+// two: the sizes of both are known there.
+// CHECK-LABEL: func @mask_of_flat_numbers
+// CHECK: %[[N:.*]] = linalg.generic
+// CHECK: arith.negf
+// CHECK: %[[MASK:.*]] = tensor.expand_shape %[[N]]
+// CHECK: sdx.attention
+// CHECK-SAME: ins(%{{.*}}, %{{.*}}, %{{.*}}, %[[MASK]] :
+func.func @mask_of_flat_numbers(%q: tensor<?x?x16xf32>, %k: tensor<?x?x16xf32>, %v: tensor<?x?x16xf32>,
+                                %flat: tensor<?xf32>) -> tensor<?x?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %batch = tensor.dim %q, %c0 : tensor<?x?x16xf32>
+  %rows = tensor.dim %q, %c1 : tensor<?x?x16xf32>
+  %count = tensor.dim %k, %c1 : tensor<?x?x16xf32>
+  %all = tensor.dim %flat, %c0 : tensor<?xf32>
+  %e = tensor.empty(%all) : tensor<?xf32>
+  %negated = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%flat : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.negf %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<?xf32>
+  %mask = tensor.expand_shape %negated [[0, 1]] output_shape [%batch, %count] : tensor<?xf32> into tensor<?x?xf32>
+  %e0 = tensor.empty(%batch, %rows, %count) : tensor<?x?x?xf32>
+  %z0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %s0 = sdx.matmul ins(%q, %k : tensor<?x?x16xf32>, tensor<?x?x16xf32>) outs(%z0 : tensor<?x?x?xf32>) {transposed} -> tensor<?x?x?xf32>
+  %s = linalg.generic {indexing_maps = [#score, #keys, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s0, %mask : tensor<?x?x?xf32>, tensor<?x?xf32>) outs(%e0 : tensor<?x?x?xf32>) {
+  ^bb0(%x: f32, %m: f32, %out: f32):
+    %0 = arith.addf %x, %m : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x?x?xf32>
+  %e1 = tensor.empty(%batch, %rows) : tensor<?x?xf32>
+  %z1 = linalg.fill ins(%low : f32) outs(%e1 : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<?x?x?xf32>) outs(%z1 : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.maxnumf %out, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x?xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %most : tensor<?x?x?xf32>, tensor<?x?xf32>) outs(%e0 : tensor<?x?x?xf32>) {
+  ^bb0(%x: f32, %m: f32, %out: f32):
+    %0 = arith.subf %x, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<?x?x?xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%terms : tensor<?x?x?xf32>) outs(%z2 : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.addf %out, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x?xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%terms, %sum : tensor<?x?x?xf32>, tensor<?x?xf32>) outs(%e0 : tensor<?x?x?xf32>) {
+  ^bb0(%x: f32, %m: f32, %out: f32):
+    %0 = arith.divf %x, %m : f32
+    linalg.yield %0 : f32
+  } -> tensor<?x?x?xf32>
+  %e2 = tensor.empty(%batch, %rows) : tensor<?x?x16xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<?x?x16xf32>) -> tensor<?x?x16xf32>
+  %y = sdx.matmul ins(%p, %v : tensor<?x?x?xf32>, tensor<?x?x16xf32>) outs(%z3 : tensor<?x?x16xf32>) -> tensor<?x?x16xf32>
+  return %y : tensor<?x?x16xf32>
+}

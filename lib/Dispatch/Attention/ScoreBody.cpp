@@ -180,6 +180,7 @@ FailureOr<Value> ScoreBody::visitNew(const Position &position) {
     return visitExtra(position);
   if (passed && reaches)
     passed->insert(op);
+  const size_t extrasBefore = extras.size();
   if (isa_and_nonnull<arith::ConstantOp>(op))
     return visitConstant(position);
   if (auto fill = dyn_cast_or_null<linalg::FillOp>(op))
@@ -187,9 +188,12 @@ FailureOr<Value> ScoreBody::visitNew(const Position &position) {
   if (Value scalar = findScalar(op))
     return scalar;
   if (isReshape(op)) {
-    std::optional<Axes::Dims> source = axes.findSource(op, position.dims);
-    if (source)
-      return visit({op->getOperand(0), *source});
+    if (std::optional<Axes::Dims> source =
+            axes.findSource(op, position.dims)) {
+      FailureOr<Value> value = visit({op->getOperand(0), *source});
+      if (succeeded(value) || reaches)
+        return value;
+    }
   } else if (linalg::GenericOp generic = findElementwise(position.tensor)) {
     FailureOr<Value> value = visitGeneric(generic, position);
     if (succeeded(value) || reaches)
@@ -197,6 +201,11 @@ FailureOr<Value> ScoreBody::visitNew(const Position &position) {
   }
   if (reaches)
     return failure();
+  // What it is made of cannot be read by axes; it may be.
+  if (!b && extras.size() > extrasBefore) {
+    extras.truncate(extrasBefore);
+    visited.clear();
+  }
   return visitExtra(position);
 }
 
@@ -210,6 +219,8 @@ FailureOr<Value> ScoreBody::visitExtra(const Position &position) {
       return failure();
     return elements[it - extras.begin()];
   }
+  if (!axes.areSeparable(position.dims))
+    return failure();
   if (it == extras.end())
     extras.push_back(position);
   return Value();
