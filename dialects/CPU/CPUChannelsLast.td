@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Convolutions and pools of narrow numbers, whose images lie as [N,S...,C].
+// Convolutions of narrow numbers and pools, whose images lie as [N,S...,C].
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,22 +15,18 @@
 include "dialects/CPU/CPULayout.td"
 include "dialects/SDX/SDXDps.td"
 
-def CPU_I8Shaped : TypeConstraint<
-    Or<[RankedTensorOf<[I8]>.predicate, MemRefOf<[I8]>.predicate]>,
-    "tensor or memref of i8", "::mlir::ShapedType">;
+def CPU_ByteOrF32Shaped : TypeConstraint<
+    Or<[RankedTensorOf<[I8, F32]>.predicate, MemRefOf<[I8, F32]>.predicate]>,
+    "tensor or memref of i8 or f32", "::mlir::ShapedType">;
 
-def CPU_I32Shaped : TypeConstraint<
-    Or<[RankedTensorOf<[I32]>.predicate, MemRefOf<[I32]>.predicate]>,
-    "tensor or memref of i32", "::mlir::ShapedType">;
+def CPU_ByteOrBf16Shaped : TypeConstraint<
+    Or<[RankedTensorOf<[I8, BF16]>.predicate, MemRefOf<[I8, BF16]>.predicate]>,
+    "tensor or memref of i8 or bf16", "::mlir::ShapedType">;
 
 def CPU_NarrowShaped : TypeConstraint<
     Or<[RankedTensorOf<[I8, I16, BF16]>.predicate,
         MemRefOf<[I8, I16, BF16]>.predicate]>,
     "tensor or memref of i8, i16 or bf16", "::mlir::ShapedType">;
-
-def CPU_ByteTapShaped : TypeConstraint<
-    Or<[RankedTensorOf<[I8, I16]>.predicate, MemRefOf<[I8, I16]>.predicate]>,
-    "tensor or memref of i8 or i16", "::mlir::ShapedType">;
 
 def CPU_SumShaped : TypeConstraint<
     Or<[RankedTensorOf<[I32, F32]>.predicate, MemRefOf<[I32, F32]>.predicate]>,
@@ -101,20 +97,21 @@ def CPU_NarrowConvOp : CPU_ChannelsLastConvOp<"narrow_conv"> {
   }];
 }
 
-def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
-  let summary = "Convolution of single channels of bytes with channels last";
+def CPU_DepthwiseNarrowConvOp : CPU_ChannelsLastConvOp<"depthwise_narrow_conv"> {
+  let summary = "Convolution of single channels with channels last";
   let description = [{
-    Each channel of `input` [N,S...,C], of unsigned bytes, is convolved with a
-    filter of its own, of signed bytes. `init` is [N,O...,C] of i32. Positions in
-    the pads hold `padding`.
+    Each channel of `input` [N,S...,C], of unsigned bytes or of bf16, is
+    convolved with a filter of its own, of signed bytes or of bf16, onto `init`
+    [N,O...,C] of i32 or f32. Positions in the pads hold `padding`, which is 0
+    for bf16.
 
     A kernel has R lines of W taps, its last dimension. `weights` is
-    [ceil(R / G) * W, G * C], of i8 with G = 4 or of i16 with G = 2: element
-    [q * W + w, G * c + j] is tap w of line G * q + j of channel c, and zero past
-    the last line.
+    [ceil(R / G) * W, G * C], of i8 with G = 4, of i16 with G = 2 or of bf16 with
+    G = 1: element [q * W + w, G * c + j] is tap w of line G * q + j of channel
+    c, and zero past the last line.
 
     ```mlir
-    %y = cpu.depthwise_byte_conv
+    %y = cpu.depthwise_narrow_conv
         ins(%x, %w : tensor<?x56x56x144xi8>, tensor<3x576xi8>)
         outs(%zeros : tensor<?x56x56x144xi32>)
         {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
@@ -123,8 +120,8 @@ def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
         -> tensor<?x56x56x144xi32>
     ```
   }];
-  let arguments = (ins CPU_I8Shaped:$input, CPU_ByteTapShaped:$weights,
-                       CPU_I32Shaped:$init,
+  let arguments = (ins CPU_ByteOrBf16Shaped:$input, CPU_NarrowShaped:$weights,
+                       CPU_SumShaped:$init,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$dilations,
@@ -136,31 +133,34 @@ def CPU_DepthwiseByteConvOp : CPU_ChannelsLastConvOp<"depthwise_byte_conv"> {
       return ::mlir::ShapedType::getNumElements(getKernelShape().drop_back());
     }
     int64_t getLineTaps() { return getKernelShape().back(); }
-    /// Lines whose taps lie together, in 32 bits.
+    bool isOfBytes() { return getInput().getType().getElementType().isInteger(8); }
+    /// Lines whose taps lie together: those of integers in 32 bits.
     int64_t getLineGroup() {
-      return 32 / getWeights().getType().getElementTypeBitWidth();
+      return isOfBytes() ? 32 / getWeights().getType().getElementTypeBitWidth()
+                         : 1;
     }
   }];
 }
 
-def CPU_ByteMaxPoolOp : SDX_DpsOpOf<CPU_Dialect, "byte_max_pool", [
+def CPU_ChannelsLastMaxPoolOp : SDX_DpsOpOf<CPU_Dialect, "channels_last_max_pool", [
     DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "getKernelName", "describeForm", "countFlops"]>]> {
-  let summary = "Largest bytes of windows with channels last";
+  let summary = "Largest elements of windows with channels last";
   let description = [{
     Element (n, o..., c) of the result is the largest of `init` there and of
     input (n, o * stride + k - pad ..., c), for all k below the kernel's size
-    that lie in the input. Input [N,S...,C] and `init` [N,O...,C] are of bytes,
-    unsigned with `is_unsigned`, and each window sees some of the input.
+    that lie in the input; NaN if one of them is. Input [N,S...,C] and `init`
+    [N,O...,C] are of f32 or of bytes, unsigned with `is_unsigned`, and each
+    window sees some of the input.
 
     ```mlir
-    %y = cpu.byte_max_pool ins(%x : tensor<?x112x112x64xi8>)
+    %y = cpu.channels_last_max_pool ins(%x : tensor<?x112x112x64xi8>)
         outs(%lowest : tensor<?x56x56x64xi8>)
         {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>,
          pads_begin = array<i64: 1, 1>, is_unsigned}
         -> tensor<?x56x56x64xi8>
     ```
   }];
-  let arguments = (ins CPU_I8Shaped:$input, CPU_I8Shaped:$init,
+  let arguments = (ins CPU_ByteOrF32Shaped:$input, CPU_ByteOrF32Shaped:$init,
                        DenseI64ArrayAttr:$kernel_shape,
                        DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$pads_begin, UnitAttr:$is_unsigned);

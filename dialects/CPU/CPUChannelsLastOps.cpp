@@ -129,26 +129,36 @@ NarrowConvOp::reifyResultShapes(OpBuilder &b,
 }
 
 //===----------------------------------------------------------------------===//
-// DepthwiseByteConvOp
+// DepthwiseNarrowConvOp
 //===----------------------------------------------------------------------===//
 
-bool DepthwiseByteConvOp::isRoot() { return true; }
-bool DepthwiseByteConvOp::isContraction() { return true; }
-StringRef DepthwiseByteConvOp::getKernelName() { return "conv"; }
-std::string DepthwiseByteConvOp::describeForm() {
+bool DepthwiseNarrowConvOp::isRoot() { return true; }
+bool DepthwiseNarrowConvOp::isContraction() { return true; }
+StringRef DepthwiseNarrowConvOp::getKernelName() { return "conv"; }
+std::string DepthwiseNarrowConvOp::describeForm() {
   return sdx::describeConv(getWindow(*this), /*group=*/1) +
-         " of single channels of bytes";
+         (isOfBytes() ? " of single channels of bytes"
+                      : " of single channels of bf16");
 }
-DenseWork DepthwiseByteConvOp::countFlops() {
+DenseWork DepthwiseNarrowConvOp::countFlops() {
   return countFlopsOfDepth(*this, countTaps());
 }
 
-LogicalResult DepthwiseByteConvOp::verify() {
+LogicalResult DepthwiseNarrowConvOp::verify() {
   if (failed(verifyConv(*this, /*group=*/1)))
     return failure();
   const int64_t channels = getInput().getType().getShape().back();
   if (getInit().getType().getShape().back() != channels)
     return emitOpError("init must have the channels of input, ") << channels;
+  const bool areBytes = isOfBytes();
+  Type taps = getWeights().getType().getElementType();
+  Type sum = getInit().getType().getElementType();
+  if (areBytes ? taps.isBF16() || !sum.isInteger(32)
+               : !taps.isBF16() || !sum.isF32())
+    return emitOpError("input, weights and init must be of i8, i8 or i16 and "
+                       "i32, or of bf16, bf16 and f32");
+  if (!areBytes && getPadding() != 0)
+    return emitOpError("'padding' of bf16 must be 0");
   const int64_t size = getLineGroup();
   const int64_t groups = llvm::divideCeil(countLines(), size);
   const int64_t shape[] = {groups * getLineTaps(), size * channels};
@@ -159,34 +169,34 @@ LogicalResult DepthwiseByteConvOp::verify() {
   return success();
 }
 
-void DepthwiseByteConvOp::getEffects(Effects &effects) {
+void DepthwiseNarrowConvOp::getEffects(Effects &effects) {
   getDpsEffects(*this, /*accumulates=*/true, effects);
 }
 
 LogicalResult
-DepthwiseByteConvOp::reifyResultShapes(OpBuilder &b,
-                                       ReifiedRankedShapedTypeDims &shapes) {
+DepthwiseNarrowConvOp::reifyResultShapes(OpBuilder &b,
+                                         ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(*this, b, shapes);
 }
 
 //===----------------------------------------------------------------------===//
-// ByteMaxPoolOp
+// ChannelsLastMaxPoolOp
 //===----------------------------------------------------------------------===//
 
-bool ByteMaxPoolOp::isRoot() { return true; }
-StringRef ByteMaxPoolOp::getKernelName() { return "max_pool"; }
-std::string ByteMaxPoolOp::describeForm() {
+bool ChannelsLastMaxPoolOp::isRoot() { return true; }
+StringRef ChannelsLastMaxPoolOp::getKernelName() { return "max_pool"; }
+std::string ChannelsLastMaxPoolOp::describeForm() {
   return sdx::describeWindow("max pool", getKernelShape(), getStrides()) +
          " of bytes";
 }
-DenseWork ByteMaxPoolOp::countFlops() {
+DenseWork ChannelsLastMaxPoolOp::countFlops() {
   DenseWork work{1};
   work.multiplyAllDims(getInit());
   work.factor *= ShapedType::getNumElements(getKernelShape());
   return work;
 }
 
-LogicalResult ByteMaxPoolOp::verify() {
+LogicalResult ChannelsLastMaxPoolOp::verify() {
   if (failed(verifyImages(*this)))
     return failure();
   ArrayRef<int64_t> input = getInput().getType().getShape();
@@ -194,18 +204,21 @@ LogicalResult ByteMaxPoolOp::verify() {
   if (!mayEqual(input.front(), init.front()) ||
       !mayEqual(input.back(), init.back()))
     return emitOpError("init must have the images and channels of input");
+  if (getInput().getType().getElementType() !=
+      getInit().getType().getElementType())
+    return emitOpError("input and init must both be of f32, or both of i8");
   return sdx::verifyWindow(*this, getNumSpatialDims(),
                            {{"kernel_shape", getKernelShape(), 1},
                             {"strides", getStrides(), 1},
                             {"pads_begin", getPadsBegin(), 0}});
 }
 
-void ByteMaxPoolOp::getEffects(Effects &effects) {
+void ChannelsLastMaxPoolOp::getEffects(Effects &effects) {
   getDpsEffects(*this, /*accumulates=*/true, effects);
 }
 
 LogicalResult
-ByteMaxPoolOp::reifyResultShapes(OpBuilder &b,
-                                 ReifiedRankedShapedTypeDims &shapes) {
+ChannelsLastMaxPoolOp::reifyResultShapes(OpBuilder &b,
+                                         ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(*this, b, shapes);
 }

@@ -29,7 +29,7 @@ void sardonyx::registerCPUBufferization(DialectRegistry &registry) {
     sdx::attachDpsModel<PackRhsOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<PackConvWeightsOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<NarrowConvOp, /*readsInit=*/true>(*context);
-    sdx::attachDpsModel<DepthwiseByteConvOp, /*readsInit=*/true>(*context);
-    sdx::attachDpsModel<ByteMaxPoolOp, /*readsInit=*/true>(*context);
+    sdx::attachDpsModel<DepthwiseNarrowConvOp, /*readsInit=*/true>(*context);
+    sdx::attachDpsModel<ChannelsLastMaxPoolOp, /*readsInit=*/true>(*context);
   });
 }

@@ -149,17 +149,17 @@ def CPU_NarrowConvPlanAttr : AttrDef<CPU_Dialect, "NarrowConvPlan"> {
   }];
 }
 
-def CPU_ByteWindowPlanAttr : AttrDef<CPU_Dialect, "ByteWindowPlan"> {
-  let mnemonic = "byte_window_plan";
-  let summary = "How windows of single channels of bytes are computed";
+def CPU_ChannelWindowPlanAttr : AttrDef<CPU_Dialect, "ChannelWindowPlan"> {
+  let mnemonic = "channel_window_plan";
+  let summary = "How windows of single channels are computed";
   let description = [{
-    The loops of a `cpu.depthwise_byte_conv` or a `cpu.byte_max_pool`: `lanes`
-    neighbouring channels are a vector, and `positions` neighbouring outputs of
-    a line are computed at a time.
+    The loops of a `cpu.depthwise_narrow_conv` or a
+    `cpu.channels_last_max_pool`: `lanes` neighbouring channels are a vector,
+    and `positions` neighbouring outputs of a line are computed at a time.
 
     ```mlir
     func.func private @k0_conv(...) attributes {sdx.kernel,
-        cpu.plan = #cpu.byte_window_plan<lanes = 16, positions = 7>}
+        cpu.plan = #cpu.channel_window_plan<lanes = 16, positions = 7>}
     ```
   }];
   let parameters = (ins "int64_t":$lanes, "int64_t":$positions);

@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 import references
 
 pytestmark = pytest.mark.skipif(not (LLVM / "mlir-opt").exists(), reason="MLIR's tools are not there")
-PASSES = "cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-conv,cpu-lower-narrow-conv,cpu-lower-byte-windows,cpu-lower-packing,cpu-lower-loops"
+PASSES = "cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-conv,cpu-lower-narrow-conv,cpu-lower-channel-windows,cpu-lower-packing,cpu-lower-loops"
 
 
 def compute(folder, op, inputs, result, init=None):
@@ -278,9 +278,19 @@ def test_depthwise_convolutions_of_bytes(tmp_path):
     last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (2, 2), (1, 1)], constant_values=9)
     expected = np.moveaxis(references.convolve(padded, w, (1, 2), (1, 1), (0, 0, 0, 0), 6), 1, -1)
-    op = f"cpu.depthwise_byte_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
+    op = f"cpu.depthwise_narrow_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
     y = compute(tmp_path, op, [last, packed], np.zeros(expected.shape, np.int32), "0")
     np.testing.assert_array_equal(y, expected)
+
+
+def test_depthwise_convolutions_of_bf16(tmp_path):
+    rng = np.random.default_rng(7)
+    x, w = (rng.integers(-8, 9, s).astype(ml_dtypes.bfloat16) for s in ((2, 6, 5, 7), (6, 1, 3, 2)))
+    attributes = window(kernel_shape=(3, 2), strides=(1, 2), dilations=(1, 1), pads_begin=(1, 1), pads_end=(1, 0), padding=0)
+    last, packed = np.ascontiguousarray(np.moveaxis(x, 1, -1)), np.ascontiguousarray(w.reshape(6, 6).T)
+    expected = np.moveaxis(references.convolve(x.astype(np.float64), w.astype(np.float64), (1, 2), (1, 1), (1, 1, 1, 0), 6), 1, -1)
+    op = f"cpu.depthwise_narrow_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
+    np.testing.assert_array_equal(compute(tmp_path, op, [last, packed], np.zeros(expected.shape, np.float32), "0.0"), expected)
 
 
 @pytest.mark.parametrize("unsigned", [True, False])
@@ -292,5 +302,5 @@ def test_poolings_of_bytes(unsigned, tmp_path):
     for i, j in np.ndindex(3, 3):
         expected[0, i, j] = x[0, max(2 * i - 1, 0) : 2 * i + 2, 2 * j : 2 * j + 2].reshape(-1, 3).max(0)
     attributes = window(kernel_shape=(3, 2), strides=(2, 2), pads_begin=(1, 0)) + (", is_unsigned" if unsigned else "")
-    op = f"cpu.byte_max_pool ins(%t0 : tensor<{spell(x)}>) OUTS {{{attributes}}}"
+    op = f"cpu.channels_last_max_pool ins(%t0 : tensor<{spell(x)}>) OUTS {{{attributes}}}"
     np.testing.assert_array_equal(compute(tmp_path, op, [x], np.zeros(expected.shape, dtype), lowest), expected)

@@ -23,7 +23,7 @@ else:
     CPU = ["-mavx2", "-mfma", "-mavxvnni"]
 CPU += ["-mamx-tile", "-mamx-int8", "-mamx-bf16"]
 VECTORS = TARGET.replace("int8 = amx", "int8 = vnni")
-PASSES = "cpu-lower-contractions,cpu-lower-narrow-conv,cpu-lower-byte-windows"
+PASSES = "cpu-lower-contractions,cpu-lower-narrow-conv,cpu-lower-channel-windows"
 
 pytestmark = [
     pytest.mark.skipif(not (LLVM / "mlir-opt").exists(), reason="MLIR's tools are not there"),
@@ -128,8 +128,39 @@ def test_single_channels(tiles, tmp_path):
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (2, 2), (1, 1)], constant_values=9)
     expected = np.moveaxis(convolve(padded, w, (1, 2), (1, 1), (0, 0, 0, 0), 20), 1, -1)
     attributes = window(kernel_shape=(5, 3), strides=(1, 2), dilations=(1, 1), pads_begin=(2, 1), pads_end=(2, 1), padding=9)
-    op = f"cpu.depthwise_byte_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
+    op = f"cpu.depthwise_narrow_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
     y = run(tmp_path, tiles, op, [last, packed], np.zeros(expected.shape, np.int32), "0", VECTORS)
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("channels", [5, 20, 64])
+@pytest.mark.parametrize("strides, dilations", [((1, 2), (1, 1)), ((1, 1), (2, 1)), ((2, 1), (1, 2))], ids=str)
+def test_single_channels_of_bf16(channels, strides, dilations, tiles, tmp_path):
+    if "bf16" not in TARGET:
+        pytest.skip("the processor lacks vectors of bf16")
+    rng = np.random.default_rng(channels)
+    x, w = (rng.integers(-8, 9, s).astype(ml_dtypes.bfloat16) for s in ((2, channels, 9, 21), (channels, 1, 5, 3)))
+    pads = (2, 1, 3, 1)
+    expected = np.moveaxis(convolve(x.astype(np.float64), w.astype(np.float64), strides, dilations, pads, channels), 1, -1)
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    packed = np.ascontiguousarray(w.reshape(channels, 15).T)
+    attributes = window(kernel_shape=(5, 3), strides=strides, dilations=dilations, pads_begin=pads[:2], pads_end=pads[2:], padding=0)
+    op = f"cpu.depthwise_narrow_conv ins(%t0, %t1 : tensor<{spell(last)}>, tensor<{spell(packed)}>) OUTS {{{attributes}}}"
+    y = run(tmp_path, tiles, op, [last, packed], np.zeros(expected.shape, np.float32), "0.0")
+    np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize("channels", [3, 16, 70])
+def test_poolings_of_f32(channels, tiles, tmp_path):
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((2, 9, 21, channels), np.float32)
+    x[0, 3, 5, 1], x[1, 0, 0, 2] = np.nan, -np.nan
+    attributes = window(kernel_shape=(3, 2), strides=(2, 1), pads_begin=(1, 1))
+    expected = np.empty((2, 5, 21, channels), np.float32)
+    for i, j in np.ndindex(5, 21):
+        expected[:, i, j] = x[:, max(2 * i - 1, 0) : 2 * i + 2, max(j - 1, 0) : j + 1].max((1, 2))
+    op = f"cpu.channels_last_max_pool ins(%t0 : tensor<{spell(x)}>) OUTS {{{attributes}}}"
+    y = run(tmp_path, tiles, op, [x], np.zeros(expected.shape, np.float32), "0xFF800000")
     np.testing.assert_array_equal(y, expected)
 
 

@@ -14,7 +14,7 @@ WIDTHS = {
     256: ("avx2", ["-mavx2"]),
     128: ("sse2", ["-msse2"]),
 }
-PASSES = "cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-narrow-conv,cpu-lower-byte-windows,cpu-lower-loops"
+PASSES = "cpu-decompose-packed-ops,cpu-lower-contractions,cpu-lower-narrow-conv,cpu-lower-channel-windows,cpu-lower-loops"
 
 pytestmark = pytest.mark.skipif(not (LLVM / "mlir-opt").exists(), reason="MLIR's tools are not there")
 
@@ -102,5 +102,5 @@ def test_single_channels(kernel, channels, extreme, machine, tmp_path):
     padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (2, 2), (1, 1)], constant_values=255)
     expected = np.moveaxis(convolve(padded, w, (1, 2), (1, 1), (0, 0, 0, 0), channels), 1, -1)
     attributes = window(kernel_shape=kernel, strides=(1, 2), dilations=(1, 1), pads_begin=(2, 1), pads_end=(2, 1), padding=255)
-    op = f"cpu.depthwise_byte_conv ins(%t0, %t1 : tensor<{spell(operands[0])}>, tensor<{spell(operands[1])}>) OUTS {{{attributes}}}"
+    op = f"cpu.depthwise_narrow_conv ins(%t0, %t1 : tensor<{spell(operands[0])}>, tensor<{spell(operands[1])}>) OUTS {{{attributes}}}"
     np.testing.assert_array_equal(run(tmp_path, machine, op, operands, expected.shape), expected)

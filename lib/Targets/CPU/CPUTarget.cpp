@@ -66,7 +66,7 @@ public:
     kernels.addPass(createCPULowerContractions());
     kernels.addPass(createCPULowerConv());
     kernels.addPass(createCPULowerNarrowConv());
-    kernels.addPass(createCPULowerByteWindows());
+    kernels.addPass(createCPULowerChannelWindows());
     kernels.addPass(createCPULowerPool());
     kernels.addPass(createCPULowerAttention());
     kernels.addPass(createCPULowerPacking());

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionPlan.h"
-#include "Plan/ByteWindowPlan.h"
+#include "Plan/ChannelWindowPlan.h"
 #include "Plan/ConvPlan.h"
 #include "Plan/MatmulPlan.h"
 #include "Plan/NarrowConvPlan.h"
@@ -102,10 +102,12 @@ static LogicalResult setPlan(func::FuncOp kernel) {
     return setPlan<ConvPlanAttr>(kernel, op, ConvFacts(op, target));
   if (auto op = findFirst<NarrowConvOp>(kernel))
     return setPlan<NarrowConvPlanAttr>(kernel, op, NarrowConvFacts(op, target));
-  if (auto op = findFirst<DepthwiseByteConvOp>(kernel))
-    return setPlan<ByteWindowPlanAttr>(kernel, op, ByteWindowFacts(op, target));
-  if (auto op = findFirst<ByteMaxPoolOp>(kernel))
-    return setPlan<ByteWindowPlanAttr>(kernel, op, ByteWindowFacts(op, target));
+  if (auto op = findFirst<DepthwiseNarrowConvOp>(kernel))
+    return setPlan<ChannelWindowPlanAttr>(kernel, op,
+                                          ChannelWindowFacts(op, target));
+  if (auto op = findFirst<ChannelsLastMaxPoolOp>(kernel))
+    return setPlan<ChannelWindowPlanAttr>(kernel, op,
+                                          ChannelWindowFacts(op, target));
   if (auto op = findFirst<sdx::MaxPoolOp>(kernel))
     return setPlan<PoolPlanAttr>(kernel, op, PoolFacts(op, target));
   if (auto op = findFirst<sdx::AttentionOp>(kernel))

@@ -132,7 +132,7 @@ func.func @divided(%x: tensor<1x6x6x8xi8>, %w: tensor<1x18x128xi8>, %e: tensor<1
 
 func.func @channels(%x: tensor<1x6x6x8xi8>, %w: tensor<3x32xi8>, %e: tensor<1x6x6x9xi32>) {
   // expected-error@+1 {{init must have the channels of input, 8}}
-  %0 = cpu.depthwise_byte_conv ins(%x, %w : tensor<1x6x6x8xi8>, tensor<3x32xi8>) outs(%e : tensor<1x6x6x9xi32>)
+  %0 = cpu.depthwise_narrow_conv ins(%x, %w : tensor<1x6x6x8xi8>, tensor<3x32xi8>) outs(%e : tensor<1x6x6x9xi32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, padding = 0 : i64} -> tensor<1x6x6x9xi32>
   return
@@ -142,7 +142,7 @@ func.func @channels(%x: tensor<1x6x6x8xi8>, %w: tensor<3x32xi8>, %e: tensor<1x6x
 
 func.func @lines(%x: tensor<1x6x6x8xi8>, %w: tensor<9x8xi8>, %e: tensor<1x6x6x8xi32>) {
   // expected-error@+1 {{weights must be [3,32], got 'tensor<9x8xi8>'}}
-  %0 = cpu.depthwise_byte_conv ins(%x, %w : tensor<1x6x6x8xi8>, tensor<9x8xi8>) outs(%e : tensor<1x6x6x8xi32>)
+  %0 = cpu.depthwise_narrow_conv ins(%x, %w : tensor<1x6x6x8xi8>, tensor<9x8xi8>) outs(%e : tensor<1x6x6x8xi32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
        pads_end = array<i64: 1, 1>, padding = 0 : i64} -> tensor<1x6x6x8xi32>
   return
@@ -152,7 +152,7 @@ func.func @lines(%x: tensor<1x6x6x8xi8>, %w: tensor<9x8xi8>, %e: tensor<1x6x6x8x
 
 func.func @pool_images(%x: tensor<1x6x6x8xi8>, %e: tensor<2x3x3x8xi8>) {
   // expected-error@+1 {{init must have the images and channels of input}}
-  %0 = cpu.byte_max_pool ins(%x : tensor<1x6x6x8xi8>) outs(%e : tensor<2x3x3x8xi8>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<2x3x3x8xi8>
+  %0 = cpu.channels_last_max_pool ins(%x : tensor<1x6x6x8xi8>) outs(%e : tensor<2x3x3x8xi8>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<2x3x3x8xi8>
   return
 }
 
@@ -160,6 +160,25 @@ func.func @pool_images(%x: tensor<1x6x6x8xi8>, %e: tensor<2x3x3x8xi8>) {
 
 func.func @pool_strides(%x: tensor<1x6x6x8xi8>, %e: tensor<1x3x3x8xi8>) {
   // expected-error@+1 {{'strides' must be at least 1, got 0}}
-  %0 = cpu.byte_max_pool ins(%x : tensor<1x6x6x8xi8>) outs(%e : tensor<1x3x3x8xi8>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 0, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x3x3x8xi8>
+  %0 = cpu.channels_last_max_pool ins(%x : tensor<1x6x6x8xi8>) outs(%e : tensor<1x3x3x8xi8>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 0, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x3x3x8xi8>
+  return
+}
+
+// -----
+
+func.func @taps(%x: tensor<1x6x6x8xbf16>, %w: tensor<9x8xi8>, %e: tensor<1x6x6x8xf32>) {
+  // expected-error@+1 {{input, weights and init must be of i8, i8 or i16 and i32, or of bf16, bf16 and f32}}
+  %0 = cpu.depthwise_narrow_conv ins(%x, %w : tensor<1x6x6x8xbf16>, tensor<9x8xi8>) outs(%e : tensor<1x6x6x8xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, padding = 0 : i64} -> tensor<1x6x6x8xf32>
+  return
+}
+
+// -----
+
+func.func @pool(%x: tensor<1x6x6x8xf32>, %e: tensor<1x3x3x8xi8>) {
+  // expected-error@+1 {{input and init must both be of f32, or both of i8}}
+  %0 = cpu.channels_last_max_pool ins(%x : tensor<1x6x6x8xf32>) outs(%e : tensor<1x3x3x8xi8>)
+      {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x3x3x8xi8>
   return
 }

@@ -7,9 +7,9 @@ module attributes {sdx.target = #cpu.target<int8 = vnni>} {
   // CHECK: %[[A:.*]] = cpu.narrow_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<2x14x128xi8>)
   // CHECK-SAME: group = 1 {{.*}} packing = #cpu.packing<i8, panel = 32>, padding = 3 : i64, pads_begin = array<i64: 1, 1>
   // CHECK: %[[Q:.*]] = linalg.generic {{.*}} ins(%[[A]] : tensor<1x8x9x40xi32>)
-  // CHECK: %[[D:.*]] = cpu.depthwise_byte_conv ins(%[[Q]], %{{.*}} : tensor<1x8x9x40xi8>, tensor<3x160xi8>)
+  // CHECK: %[[D:.*]] = cpu.depthwise_narrow_conv ins(%[[Q]], %{{.*}} : tensor<1x8x9x40xi8>, tensor<3x160xi8>)
   // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%[[D]] : tensor<1x6x7x40xi32>)
-  // CHECK: %[[M:.*]] = cpu.byte_max_pool ins(%[[P]] : tensor<1x6x7x40xi8>)
+  // CHECK: %[[M:.*]] = cpu.channels_last_max_pool ins(%[[P]] : tensor<1x6x7x40xi8>)
   // CHECK: linalg.transpose ins(%[[M]] {{.*}} permutation = [0, 3, 1, 2]
   func.func @region(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x3x3xi8>, %v: tensor<40x1x3x3xi8>) -> tensor<1x40x3x3xi8> {
     %c0 = arith.constant 0 : i32
@@ -84,7 +84,7 @@ module attributes {sdx.target = #cpu.target<vector_bits = 256, int8 = maddwd>} {
   // CHECK:   arith.extsi
   // CHECK: cpu.narrow_conv ins(%[[W]], %[[F]] : tensor<1x8x9x6xi16>, tensor<2x27x64xi16>)
   // CHECK-SAME: packing = #cpu.packing<i16, panel = 32>, padding = 3 : i64
-  // CHECK: cpu.depthwise_byte_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<6x12xi16>)
+  // CHECK: cpu.depthwise_narrow_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x6xi8>, tensor<6x12xi16>)
   func.func @widened(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x3x3xi8>, %v: tensor<6x1x3x3xi8>) -> (tensor<1x40x8x9xi32>, tensor<1x6x6x7xi32>) {
     %c0 = arith.constant 0 : i32
     %e = tensor.empty() : tensor<1x40x8x9xi32>
@@ -169,5 +169,28 @@ module attributes {sdx.target = #cpu.target<int8 = vnni>} {
     %0 = sdx.conv ins(%x, %w : tensor<1x8x8x9xi8>, tensor<16x4x1x1xi8>) outs(%z : tensor<1x16x8x9xi32>)
         {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 2 : i64} -> tensor<1x16x8x9xi32>
     return %0 : tensor<1x16x8x9xi32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #cpu.target<bf16 = amx>} {
+  // CHECK-LABEL: func @single_channels_of_bf16
+  // CHECK: %[[X:.*]] = linalg.transpose ins(%arg0 {{.*}} permutation = [0, 2, 3, 1]
+  // CHECK: %[[D:.*]] = cpu.depthwise_narrow_conv ins(%[[X]], %{{.*}} : tensor<1x8x9x40xbf16>, tensor<9x40xbf16>) outs({{.*}} : tensor<1x6x7x40xf32>)
+  // CHECK: %[[M:.*]] = cpu.channels_last_max_pool ins(%[[D]] : tensor<1x6x7x40xf32>)
+  // CHECK: linalg.transpose ins(%[[M]] {{.*}} permutation = [0, 3, 1, 2]
+  func.func @single_channels_of_bf16(%x: tensor<1x40x8x9xbf16>, %v: tensor<40x1x3x3xbf16>) -> tensor<1x40x3x3xf32> {
+    %c0 = arith.constant 0.0 : f32
+    %low = arith.constant 0xFF800000 : f32
+    %f = tensor.empty() : tensor<1x40x6x7xf32>
+    %y = linalg.fill ins(%c0 : f32) outs(%f : tensor<1x40x6x7xf32>) -> tensor<1x40x6x7xf32>
+    %0 = sdx.conv ins(%x, %v : tensor<1x40x8x9xbf16>, tensor<40x1x3x3xbf16>) outs(%y : tensor<1x40x6x7xf32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 40 : i64} -> tensor<1x40x6x7xf32>
+    %g = tensor.empty() : tensor<1x40x3x3xf32>
+    %h = linalg.fill ins(%low : f32) outs(%g : tensor<1x40x3x3xf32>) -> tensor<1x40x3x3xf32>
+    %1 = sdx.max_pool ins(%0 : tensor<1x40x6x7xf32>) outs(%h : tensor<1x40x3x3xf32>)
+        {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x40x3x3xf32>
+    return %1 : tensor<1x40x3x3xf32>
   }
 }

@@ -144,13 +144,13 @@ func.func private @shared(%x: memref<1x14x14x64xi8>, %w: memref<2x144x128xi8>, %
 
 // -----
 
-func.func private @lanes(%x: memref<1x14x14x64xi8>, %out: memref<1x7x7x64xi8>) attributes {sdx.kernel, cpu.plan = #cpu.byte_window_plan<lanes = 48, positions = 1>} {
+func.func private @lanes(%x: memref<1x14x14x64xi8>, %out: memref<1x7x7x64xi8>) attributes {sdx.kernel, cpu.plan = #cpu.channel_window_plan<lanes = 48, positions = 1>} {
   %tx = bufferization.to_tensor %x restrict : memref<1x14x14x64xi8> to tensor<1x14x14x64xi8>
   %c0 = arith.constant 0 : i8
   %e = tensor.empty() : tensor<1x7x7x64xi8>
   %z = linalg.fill ins(%c0 : i8) outs(%e : tensor<1x7x7x64xi8>) -> tensor<1x7x7x64xi8>
   // expected-error@+1 {{'lanes' must be a power of two, at most 64}}
-  %0 = cpu.byte_max_pool ins(%tx : tensor<1x14x14x64xi8>) outs(%z : tensor<1x7x7x64xi8>)
+  %0 = cpu.channels_last_max_pool ins(%tx : tensor<1x14x14x64xi8>) outs(%z : tensor<1x7x7x64xi8>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>, is_unsigned} -> tensor<1x7x7x64xi8>
   bufferization.materialize_in_destination %0 in restrict writable %out : (tensor<1x7x7x64xi8>, memref<1x7x7x64xi8>) -> ()
   return

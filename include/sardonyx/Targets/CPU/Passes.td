@@ -55,8 +55,8 @@ def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
     Sets `cpu.plan` of kernels: the form of their loops, as their shapes, the
     layout of their operands and the machine ask for: `#cpu.conv_plan` around a
     `cpu.conv`, `#cpu.narrow_conv_plan` around a `cpu.narrow_conv`,
-    `#cpu.byte_window_plan` around a `cpu.depthwise_byte_conv` or a
-    `cpu.byte_max_pool`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
+    `#cpu.channel_window_plan` around a `cpu.depthwise_narrow_conv` or a
+    `cpu.channels_last_max_pool`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
     around an `sdx.max_pool`, `#cpu.rows_plan` where operations share an iteration
     space. Any other is loops, an operation at a time
     (`#cpu.loops<vectors = true>`), and `sdx.plan_reason` says why, as does a
@@ -165,16 +165,16 @@ def CPULowerNarrowConv : Pass<"cpu-lower-narrow-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
-def CPULowerByteWindows
-    : Pass<"cpu-lower-byte-windows", "::mlir::func::FuncOp"> {
-  let summary = "Lower windows of single channels of bytes to vectors";
+def CPULowerChannelWindows
+    : Pass<"cpu-lower-channel-windows", "::mlir::func::FuncOp"> {
+  let summary = "Lower windows of single channels to vectors";
   let description = [{
-    Kernels around one `cpu.depthwise_byte_conv` or `cpu.byte_max_pool` become
-    loops over lines of outputs, vectors of channels and a few positions at a
-    time.
+    Kernels around one `cpu.depthwise_narrow_conv` or
+    `cpu.channels_last_max_pool` become loops over lines of outputs, vectors of
+    channels and a few positions at a time.
 
     ```mlir
-    %y = cpu.byte_max_pool ins(%x) outs(%lowest)
+    %y = cpu.channels_last_max_pool ins(%x) outs(%lowest)
     // becomes
     scf.parallel (%line) = ... {
       scf.for %channel = %c0 to %c64 step %c64 {
@@ -444,7 +444,7 @@ def CPUAssignLayouts : Pass<"cpu-assign-layouts", "::mlir::ModuleOp"> {
   let summary = "Make regions with channels last around narrow convolutions";
   let description = [{
     Convolutions of 8-bit integers become `cpu.narrow_conv` and
-    `cpu.depthwise_byte_conv`, where the machine multiplies bytes, and those of
+    `cpu.depthwise_narrow_conv`, where the machine multiplies bytes, and those of
     bf16 `cpu.narrow_conv` where it has tile registers. What follows them, operations on elements, slices, concatenations, poolings of bytes, is
     computed with channels last as well; transposes are left where such a region
     begins and ends. Signed inputs and unsigned weights change their sign on the

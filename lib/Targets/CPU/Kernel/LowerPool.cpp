@@ -40,21 +40,6 @@ using namespace sardonyx::cpu;
 
 namespace {
 
-/// The larger of two vectors; NaN if one of them is. The better of each order
-/// is an instruction on x86, and its second value where they don't compare: one
-/// of the two is NaN then, and otherwise both are the same (or zeros). Their
-/// bits together take an instruction less than a comparison with NaN and a
-/// choice.
-Value emitMaximum(ImplicitLocOpBuilder &b, Value x, Value y) {
-  auto bits = cast<VectorType>(x.getType()).clone(b.getI32Type());
-  auto largerBits = [&](Value x, Value y) -> Value {
-    Value larger = emitBetter(b, b.getLoc(), /*larger=*/true, x, y);
-    return arith::BitcastOp::create(b, bits, larger);
-  };
-  Value both = arith::OrIOp::create(b, largerBits(x, y), largerBits(y, x));
-  return arith::BitcastOp::create(b, x.getType(), both);
-}
-
 class PoolEmitter {
 public:
   PoolEmitter(const PoolFacts &facts, PoolPlanAttr plan, KernelBody &body)

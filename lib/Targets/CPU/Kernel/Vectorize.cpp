@@ -101,6 +101,20 @@ Value emitBetter(OpBuilder &b, Location loc, bool larger, Value value,
   return arith::SelectOp::create(b, loc, isBetter, value, other);
 }
 
+/// The better of each order is an instruction on x86, and its second value
+/// where they don't compare: one of the two is NaN then, and otherwise both are
+/// the same (or zeros). Their bits together take an instruction less than a
+/// comparison with NaN and a choice.
+Value emitMaximum(ImplicitLocOpBuilder &b, Value x, Value y) {
+  auto bits = cast<VectorType>(x.getType()).clone(b.getI32Type());
+  auto largerBits = [&](Value x, Value y) -> Value {
+    Value larger = emitBetter(b, b.getLoc(), /*larger=*/true, x, y);
+    return arith::BitcastOp::create(b, bits, larger);
+  };
+  Value both = arith::OrIOp::create(b, largerBits(x, y), largerBits(y, x));
+  return arith::BitcastOp::create(b, x.getType(), both);
+}
+
 /// Which operand of `op`, maxnumf or minnumf, is an argument of `body` in
 /// `numbers`; null if there is none.
 static OpOperand *findNumber(Operation &op, Block &body,

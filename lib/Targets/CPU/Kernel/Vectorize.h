@@ -14,7 +14,7 @@
 #define SARDONYX_LIB_TARGETS_CPU_VECTORIZE_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/IR/Builders.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -66,6 +66,10 @@ emitVectorValues(mlir::OpBuilder &b, mlir::Location loc, mlir::Block &body,
 /// where `other` is not NaN, and an instruction on x86.
 mlir::Value emitBetter(mlir::OpBuilder &b, mlir::Location loc, bool larger,
                        mlir::Value value, mlir::Value other);
+
+/// The larger of two vectors of f32; NaN if one of them is.
+mlir::Value emitMaximum(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                        mlir::Value y);
 
 /// Whether `arg` is used as the divisor of floating-point divisions only.
 bool isDivisorOnly(mlir::BlockArgument arg);

@@ -72,6 +72,14 @@ bool cpu::hasPanels(sdx::ConvOp op) {
               kFewestOfGroup);
 }
 
+bool cpu::hasNarrowForm(sdx::ConvOp op) {
+  // Taps of single channels are instructions one after the other.
+  constexpr int64_t kMostTaps = 128;
+  if (hasKnownSizes(op) && isDepthwise(op))
+    return ShapedType::getNumElements(op.getKernelShape()) <= kMostTaps;
+  return hasPanels(op);
+}
+
 namespace {
 
 class LayoutAssigner : public ChannelsLast {
@@ -85,18 +93,16 @@ protected:
       return false;
     if (op.getInput().getType().getElementType().isBF16() &&
         op.getWeights().getType().getElementType().isBF16())
-      return target.getBf16() == Bf16Product::Amx && hasPanels(op);
+      return target.getBf16() == Bf16Product::Amx && hasNarrowForm(op);
     if (!op.isOfBytes() || target.getInt8() == Int8Product::Generic)
       return false;
-    // Taps of single channels are instructions one after the other.
-    constexpr int64_t kMostTaps = 128;
-    if (isDepthwise(op))
-      return ShapedType::getNumElements(op.getKernelShape()) <= kMostTaps;
-    return hasPanels(op) && (op.getGroup() == 1 || !op.getWeightsUnsigned());
+    return hasNarrowForm(op) &&
+           (op.getGroup() == 1 || isDepthwise(op) || !op.getWeightsUnsigned());
   }
   bool canConvert(sdx::ConvOp) override { return false; }
   bool canConvert(sdx::MaxPoolOp op) override {
-    return op.getInput().getType().getElementType().isInteger(8);
+    Type element = op.getInput().getType().getElementType();
+    return element.isInteger(8) || element.isF32();
   }
   bool canConvert(linalg::GenericOp op) override {
     return isElementwiseGeneric(op) || isLookUp(op);
@@ -124,9 +130,9 @@ protected:
   }
 
   Value convert(sdx::MaxPoolOp op, Value input, Value init) override {
-    return ByteMaxPoolOp::create(b, op.getLoc(), init.getType(), input, init,
-                                 op.getKernelShape(), op.getStrides(),
-                                 op.getPadsBegin(), op.getIsUnsigned())
+    return ChannelsLastMaxPoolOp::create(
+               b, op.getLoc(), init.getType(), input, init, op.getKernelShape(),
+               op.getStrides(), op.getPadsBegin(), op.getIsUnsigned())
         ->getResult(0);
   }
 
@@ -143,7 +149,7 @@ private:
         op.isOfBytes() ? getPackedByte(target) : PackedElement::BF16;
     auto packing = PackingAttr::get(b.getContext(), element, kPanelWidth);
     if (isDepthwise(op))
-      return DepthwiseByteConvOp::create(
+      return DepthwiseNarrowConvOp::create(
                  b, loc, init.getType(), input,
                  packChannels(loc, weights, packing), init, op.getKernelShape(),
                  op.getStrides(), op.getDilations(), op.getPadsBegin(),
@@ -245,14 +251,14 @@ private:
         .getResult(0);
   }
 
-  /// Filters [C,1,k...] as cpu.depthwise_byte_conv has them.
+  /// Filters [C,1,k...] as cpu.depthwise_narrow_conv has them.
   Value packChannels(Location loc, Value weights, PackingAttr packing) {
     RankedTensorType type = typeOf(weights);
     Type element = type.getElementType();
     const int64_t rank = type.getRank(), channels = type.getDimSize(0),
                   taps = type.getShape().back();
     const int64_t lines = type.getNumElements() / channels / taps;
-    const int64_t size = packing.getDepthGroup();
+    const int64_t size = packing.isOfBytes() ? packing.getDepthGroup() : 1;
     const int64_t quads = llvm::divideCeil(lines, size);
     SmallVector<ReassociationIndices> groups = {{0}, {}, {rank - 1}};
     for (int64_t dim = 1; dim < rank - 1; ++dim)

@@ -72,6 +72,10 @@ void populatePackNarrowProductsPatterns(mlir::RewritePatternSet &patterns,
 /// those of its only group, or of each of several.
 bool hasPanels(sdx::ConvOp op);
 
+/// Whether the convolution, if it is of narrow numbers, has a kernel with
+/// channels last: by panels, or for single channels.
+bool hasNarrowForm(sdx::ConvOp op);
+
 /// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
 /// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
 /// cpu.pack_rhs).

@@ -51,7 +51,7 @@ static bool isOfComputed(sdx::MatmulOp op) {
 
 static bool isWorth(sdx::ConvOp op, TargetAttr target) {
   return target.getBf16() == Bf16Product::Amx && isOfF32(op) &&
-         isWeight(op.getWeights()) && hasPanels(op);
+         isWeight(op.getWeights()) && hasNarrowForm(op);
 }
 
 namespace {

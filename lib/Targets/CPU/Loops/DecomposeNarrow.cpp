@@ -93,7 +93,7 @@ Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, NarrowConvOp op) {
       });
 }
 
-Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, DepthwiseByteConvOp op) {
+Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, DepthwiseNarrowConvOp op) {
   const int64_t channels = op.getInput().getType().getShape().back(),
                 size = op.getLineGroup();
   return decompose(
@@ -111,7 +111,7 @@ Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, DepthwiseByteConvOp op) {
       });
 }
 
-Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, ByteMaxPoolOp op) {
+Value cpu::decomposeNarrow(ImplicitLocOpBuilder &b, ChannelsLastMaxPoolOp op) {
   auto pool = sdx::MaxPoolOp::create(
       b, toFirst(b, op.getInput()), toFirst(b, op.getInit()),
       op.getKernelShape(), op.getStrides(), op.getPadsBegin());

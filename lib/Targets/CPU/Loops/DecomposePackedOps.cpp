@@ -54,9 +54,9 @@ static Value decompose(ImplicitLocOpBuilder &b, sdx::DenseOpInterface op) {
     return decomposeConv(b, conv);
   if (auto conv = dyn_cast<NarrowConvOp>(*op))
     return decomposeNarrow(b, conv);
-  if (auto conv = dyn_cast<DepthwiseByteConvOp>(*op))
+  if (auto conv = dyn_cast<DepthwiseNarrowConvOp>(*op))
     return decomposeNarrow(b, conv);
-  if (auto pool = dyn_cast<ByteMaxPoolOp>(*op))
+  if (auto pool = dyn_cast<ChannelsLastMaxPoolOp>(*op))
     return decomposeNarrow(b, pool);
   if (auto pack = dyn_cast<PackRhsOp>(*op))
     return packRhs(b, pack);

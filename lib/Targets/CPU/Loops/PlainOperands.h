@@ -48,8 +48,9 @@ mlir::Value unpackFilters(mlir::ImplicitLocOpBuilder &b, ConvOp op);
 /// nests.
 mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b, NarrowConvOp op);
 mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b,
-                            DepthwiseByteConvOp op);
-mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b, ByteMaxPoolOp op);
+                            DepthwiseNarrowConvOp op);
+mlir::Value decomposeNarrow(mlir::ImplicitLocOpBuilder &b,
+                            ChannelsLastMaxPoolOp op);
 
 /// The results of the packings.
 mlir::Value packRhs(mlir::ImplicitLocOpBuilder &b, PackRhsOp op);

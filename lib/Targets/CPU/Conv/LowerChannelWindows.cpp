@@ -1,13 +1,14 @@
-//===- LowerByteWindows.cpp - Windows of single channels on vectors -------===//
+//===- LowerChannelWindows.cpp - Windows of single channels on vectors
+//-------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/ByteWindows.h"
+#include "Conv/ChannelWindows.h"
 #include "Kernel/RootKernel.h"
-#include "Plan/ByteWindowPlan.h"
+#include "Plan/ChannelWindowPlan.h"
 #include "Plan/Plan.h"
 
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -15,7 +16,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace sardonyx {
-#define GEN_PASS_DEF_CPULOWERBYTEWINDOWS
+#define GEN_PASS_DEF_CPULOWERCHANNELWINDOWS
 #include "sardonyx/Targets/CPU/Passes.h.inc"
 } // namespace sardonyx
 
@@ -32,8 +33,8 @@ static LogicalResult lower(func::FuncOp func, StringRef what, MakeT make) {
   if (!*root)
     return success();
   const TargetAttr target = cpu::getTargetOrDefault(func);
-  FailureOr<ByteWindowPlanAttr> plan =
-      getPlan<ByteWindowPlanAttr>(func, *root, ByteWindowFacts(*root, target));
+  FailureOr<ChannelWindowPlanAttr> plan = getPlan<ChannelWindowPlanAttr>(
+      func, *root, ChannelWindowFacts(*root, target));
   if (failed(plan))
     return failure();
   func->removeAttr(kPlanAttr);
@@ -44,20 +45,20 @@ static LogicalResult lower(func::FuncOp func, StringRef what, MakeT make) {
 
 namespace {
 
-struct LowerByteWindowsPass
-    : sardonyx::impl::CPULowerByteWindowsBase<LowerByteWindowsPass> {
+struct LowerChannelWindowsPass
+    : sardonyx::impl::CPULowerChannelWindowsBase<LowerChannelWindowsPass> {
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    auto makeConv = [](DepthwiseByteConvOp op, TargetAttr target,
-                       ByteWindowPlanAttr plan, KernelBody &body) {
-      return DepthwiseByteConvKernel(op, target, plan, body);
+    auto makeConv = [](DepthwiseNarrowConvOp op, TargetAttr target,
+                       ChannelWindowPlanAttr plan, KernelBody &body) {
+      return DepthwiseNarrowConvKernel(op, target, plan, body);
     };
-    auto makePool = [](ByteMaxPoolOp op, TargetAttr, ByteWindowPlanAttr plan,
-                       KernelBody &body) {
-      return ByteMaxPoolKernel(op, plan, body);
+    auto makePool = [](ChannelsLastMaxPoolOp op, TargetAttr,
+                       ChannelWindowPlanAttr plan, KernelBody &body) {
+      return ChannelsLastMaxPoolKernel(op, plan, body);
     };
-    if (failed(lower<DepthwiseByteConvOp>(func, "contraction", makeConv)) ||
-        failed(lower<ByteMaxPoolOp>(func, "pooling", makePool)))
+    if (failed(lower<DepthwiseNarrowConvOp>(func, "contraction", makeConv)) ||
+        failed(lower<ChannelsLastMaxPoolOp>(func, "pooling", makePool)))
       signalPassFailure();
   }
 };

@@ -1,4 +1,5 @@
-//===- DepthwiseByteConv.cpp - Convolutions of single channels of bytes ---===//
+//===- DepthwiseNarrowConv.cpp - Convolutions of single channels
+//-----------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,11 +9,11 @@
 // Instructions sum up the products of four bytes, or of two integers of 16
 // bits: the pixels that four lines of the kernel, or two, read below each other
 // are interleaved channel by channel, once for all outputs that read that
-// column.
+// column. Pixels of bf16 are widened and multiplied by multiply-adds.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/ByteWindows.h"
+#include "Conv/ChannelWindows.h"
 
 #include <map>
 
@@ -20,31 +21,32 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-DepthwiseByteConvKernel::DepthwiseByteConvKernel(DepthwiseByteConvOp op,
-                                                 TargetAttr target,
-                                                 ByteWindowPlanAttr plan,
-                                                 KernelBody &body)
-    : ByteWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
-                       body, plan, op.getKernelShape(), op.getStrides(),
-                       op.getPadsBegin()),
+DepthwiseNarrowConvKernel::DepthwiseNarrowConvKernel(DepthwiseNarrowConvOp op,
+                                                     TargetAttr target,
+                                                     ChannelWindowPlanAttr plan,
+                                                     KernelBody &body)
+    : ChannelWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
+                          body, plan, op.getKernelShape(), op.getStrides(),
+                          op.getPadsBegin()),
       conv(op), target(target), size(op.getLineGroup()),
-      micro(
-          *selectMicroKernel(size == 2 ? PackedElement::I16 : PackedElement::I8,
-                             target, MicroKernel::Unit::Vectors)) {}
+      micro(*selectMicroKernel(!op.isOfBytes() ? PackedElement::F32
+                               : size == 2     ? PackedElement::I16
+                                               : PackedElement::I8,
+                               target, MicroKernel::Unit::Vectors)) {}
 
-void DepthwiseByteConvKernel::prepare(ImplicitLocOpBuilder &) {
+void DepthwiseNarrowConvKernel::prepare(ImplicitLocOpBuilder &) {
   weights = body.getBuffer(conv.getWeights());
 }
 
 /// A line of the input that a line of the kernel reads, and whether it is in
 /// there.
-struct DepthwiseByteConvKernel::Line {
+struct DepthwiseNarrowConvKernel::Line {
   Value number, inside;
 };
 
-DepthwiseByteConvKernel::Line
-DepthwiseByteConvKernel::emitLineStart(ImplicitLocOpBuilder &b,
-                                       const Piece &piece, int64_t number) {
+DepthwiseNarrowConvKernel::Line
+DepthwiseNarrowConvKernel::emitLineStart(ImplicitLocOpBuilder &b,
+                                         const Piece &piece, int64_t number) {
   IndexMath math(b);
   const int64_t leading = windows.rank() - 1;
   SmallVector<int64_t> taps(leading);
@@ -66,7 +68,7 @@ DepthwiseByteConvKernel::emitLineStart(ImplicitLocOpBuilder &b,
 
 /// Lines of a group at a time: as they are where all that they read is inside,
 /// pixel by pixel where not.
-SmallVector<Value> DepthwiseByteConvKernel::emitResults(
+SmallVector<Value> DepthwiseNarrowConvKernel::emitResults(
     ImplicitLocOpBuilder &b, const Piece &piece, SmallVector<Value> inits) {
   IndexMath math(b);
   const int64_t last = windows.rank() - 1;
@@ -98,14 +100,12 @@ SmallVector<Value> DepthwiseByteConvKernel::emitResults(
 }
 
 /// The products of the lines of a group, the one of that number.
-SmallVector<Value>
-DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
-                                   int64_t group, ArrayRef<Line> lines,
-                                   bool isInner, SmallVector<Value> sums) {
+SmallVector<Value> DepthwiseNarrowConvKernel::emitLines(
+    ImplicitLocOpBuilder &b, const Piece &piece, int64_t group,
+    ArrayRef<Line> lines, bool isInner, SmallVector<Value> sums) {
   IndexMath math(b);
   const int64_t last = windows.rank() - 1;
   const int64_t taps = kernel[last], dilation = conv.getDilations()[last];
-  auto words = VectorType::get({lanes}, b.getI32Type());
   SmallVector<Value> filter;
   for (int64_t k = 0; k < taps; ++k) {
     Value mask;
@@ -121,7 +121,7 @@ DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
         b, weights,
         {math.constant(group * taps + k), math.mul(piece.channel, size)},
         size * lanes, mask);
-    filter.push_back(vector::BitCastOp::create(b, words, values));
+    filter.push_back(emitOperand(b, values));
   }
   // Which outputs read a column, and by which tap.
   std::map<int64_t, SmallVector<std::pair<int64_t, int64_t>>> readers;
@@ -138,13 +138,24 @@ DepthwiseByteConvKernel::emitLines(ImplicitLocOpBuilder &b, const Piece &piece,
   return sums;
 }
 
+/// Pixels or taps, those of a channel together, as instructions multiply them.
+Value DepthwiseNarrowConvKernel::emitOperand(ImplicitLocOpBuilder &b,
+                                             Value values) {
+  if (!conv.isOfBytes())
+    return arith::ExtFOp::create(b, VectorType::get({lanes}, b.getF32Type()),
+                                 values);
+  return vector::BitCastOp::create(b, VectorType::get({lanes}, b.getI32Type()),
+                                   values);
+}
+
 /// The pixels of `lines` in a column, those of a channel together.
-Value DepthwiseByteConvKernel::emitGroup(ImplicitLocOpBuilder &b,
-                                         const Piece &piece,
-                                         ArrayRef<Line> lines, Value column,
-                                         bool isInner) {
+Value DepthwiseNarrowConvKernel::emitGroup(ImplicitLocOpBuilder &b,
+                                           const Piece &piece,
+                                           ArrayRef<Line> lines, Value column,
+                                           bool isInner) {
   const int64_t last = windows.rank() - 1;
-  auto bytes = VectorType::get({lanes}, b.getI8Type());
+  auto type =
+      VectorType::get({lanes}, conv.getInput().getType().getElementType());
   SmallVector<Value> pixels;
   for (const Line &line : lines) {
     auto load = [&] {
@@ -156,19 +167,24 @@ Value DepthwiseByteConvKernel::emitGroup(ImplicitLocOpBuilder &b,
     }
     Value inside = b.createOrFold<arith::AndIOp>(
         line.inside, windows.isInside(b, last, column));
-    auto branch = scf::IfOp::create(b, TypeRange(bytes), inside,
+    auto branch = scf::IfOp::create(b, TypeRange(type), inside,
                                     /*addThenBlock=*/true,
                                     /*addElseBlock=*/true);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
     scf::YieldOp::create(b, load());
     b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, emitSplat(b, bytes, conv.getPadding()));
+    scf::YieldOp::create(
+        b, conv.isOfBytes()
+               ? emitSplat(b, type, conv.getPadding())
+               : arith::ConstantOp::create(b, b.getZeroAttr(type)));
     pixels.push_back(branch.getResult(0));
   }
   // Filters are zero past the last line.
   while (int64_t(pixels.size()) < size)
     pixels.push_back(pixels.back());
+  if (size == 1)
+    return emitOperand(b, pixels.front());
   Value all;
   if (size == 2) {
     Value pairs = vector::InterleaveOp::create(b, pixels[0], pixels[1]);
@@ -179,6 +195,5 @@ Value DepthwiseByteConvKernel::emitGroup(ImplicitLocOpBuilder &b,
     Value odd = vector::InterleaveOp::create(b, pixels[1], pixels[3]);
     all = vector::InterleaveOp::create(b, even, odd);
   }
-  return vector::BitCastOp::create(b, VectorType::get({lanes}, b.getI32Type()),
-                                   all);
+  return emitOperand(b, all);
 }

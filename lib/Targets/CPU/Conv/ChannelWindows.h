@@ -1,12 +1,13 @@
-//===- ByteWindows.h - Loops over windows of single channels ----*- C++ -*-===//
+//===- ChannelWindows.h - Loops over windows of single channels ----*- C++
+//-*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_CPU_CONV_BYTEWINDOWS_H
-#define SARDONYX_LIB_TARGETS_CPU_CONV_BYTEWINDOWS_H
+#ifndef SARDONYX_LIB_TARGETS_CPU_CONV_CHANNELWINDOWS_H
+#define SARDONYX_LIB_TARGETS_CPU_CONV_CHANNELWINDOWS_H
 
 #include "Conv/Windows.h"
 #include "Kernel/Epilogue.h"
@@ -17,13 +18,14 @@ namespace sardonyx::cpu {
 /// Emits the loops of a kernel around windows over the channels of an image
 /// [N,S...,C], which lie in the lanes of vectors: what is common to
 /// convolutions and poolings.
-class ByteWindowKernel {
+class ChannelWindowKernel {
 public:
-  ByteWindowKernel(mlir::DestinationStyleOpInterface op, KernelBody &body,
-                   ByteWindowPlanAttr plan, llvm::ArrayRef<int64_t> kernel,
-                   llvm::ArrayRef<int64_t> strides,
-                   llvm::ArrayRef<int64_t> padsBegin);
-  virtual ~ByteWindowKernel() = default;
+  ChannelWindowKernel(mlir::DestinationStyleOpInterface op, KernelBody &body,
+                      ChannelWindowPlanAttr plan,
+                      llvm::ArrayRef<int64_t> kernel,
+                      llvm::ArrayRef<int64_t> strides,
+                      llvm::ArrayRef<int64_t> padsBegin);
+  virtual ~ChannelWindowKernel() = default;
 
   llvm::LogicalResult verify();
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -69,11 +71,11 @@ private:
   mlir::Value channels;
 };
 
-/// Emits a convolution of single channels of bytes.
-class DepthwiseByteConvKernel : public ByteWindowKernel {
+/// Emits a convolution of single channels.
+class DepthwiseNarrowConvKernel : public ChannelWindowKernel {
 public:
-  DepthwiseByteConvKernel(DepthwiseByteConvOp op, TargetAttr target,
-                          ByteWindowPlanAttr plan, KernelBody &body);
+  DepthwiseNarrowConvKernel(DepthwiseNarrowConvOp op, TargetAttr target,
+                            ChannelWindowPlanAttr plan, KernelBody &body);
 
 protected:
   void prepare(mlir::ImplicitLocOpBuilder &b) override;
@@ -89,11 +91,12 @@ private:
   emitLines(mlir::ImplicitLocOpBuilder &b, const Piece &piece,
             int64_t firstLine, llvm::ArrayRef<Line> lines, bool isInner,
             llvm::SmallVector<mlir::Value> sums);
+  mlir::Value emitOperand(mlir::ImplicitLocOpBuilder &b, mlir::Value values);
   mlir::Value emitGroup(mlir::ImplicitLocOpBuilder &b, const Piece &piece,
                         llvm::ArrayRef<Line> lines, mlir::Value column,
                         bool isInner);
 
-  DepthwiseByteConvOp conv;
+  DepthwiseNarrowConvOp conv;
   const TargetAttr target;
   /// Lines of the kernel whose pixels an instruction multiplies.
   const int64_t size;
@@ -101,11 +104,11 @@ private:
   mlir::Value weights;
 };
 
-/// Emits a maximum pooling of bytes.
-class ByteMaxPoolKernel : public ByteWindowKernel {
+/// Emits a maximum pooling.
+class ChannelsLastMaxPoolKernel : public ChannelWindowKernel {
 public:
-  ByteMaxPoolKernel(ByteMaxPoolOp op, ByteWindowPlanAttr plan,
-                    KernelBody &body);
+  ChannelsLastMaxPoolKernel(ChannelsLastMaxPoolOp op,
+                            ChannelWindowPlanAttr plan, KernelBody &body);
 
 protected:
   void prepare(mlir::ImplicitLocOpBuilder &) override {}
@@ -118,9 +121,9 @@ private:
                        int64_t dim, mlir::Value line, mlir::Value position,
                        mlir::Value largest);
 
-  ByteMaxPoolOp pool;
+  ChannelsLastMaxPoolOp pool;
 };
 
 } // namespace sardonyx::cpu
 
-#endif // SARDONYX_LIB_TARGETS_CPU_CONV_BYTEWINDOWS_H
+#endif // SARDONYX_LIB_TARGETS_CPU_CONV_CHANNELWINDOWS_H

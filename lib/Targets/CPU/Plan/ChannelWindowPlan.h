@@ -1,4 +1,5 @@
-//===- ByteWindowPlan.h - How windows of bytes are computed -----*- C++ -*-===//
+//===- ChannelWindowPlan.h - How windows are computed --------------*- C++
+//-*-===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_TARGETS_CPU_PLAN_BYTEWINDOWPLAN_H
-#define SARDONYX_LIB_TARGETS_CPU_PLAN_BYTEWINDOWPLAN_H
+#ifndef SARDONYX_LIB_TARGETS_CPU_PLAN_CHANNELWINDOWPLAN_H
+#define SARDONYX_LIB_TARGETS_CPU_PLAN_CHANNELWINDOWPLAN_H
 
 #include "dialects/CPU/CPU.h"
 
@@ -20,9 +21,9 @@
 namespace sardonyx::cpu {
 
 /// What is known of windows of single channels when they are compiled.
-struct ByteWindowFacts {
-  ByteWindowFacts(DepthwiseByteConvOp op, TargetAttr target);
-  ByteWindowFacts(ByteMaxPoolOp op, TargetAttr target);
+struct ChannelWindowFacts {
+  ChannelWindowFacts(DepthwiseNarrowConvOp op, TargetAttr target);
+  ChannelWindowFacts(ChannelsLastMaxPoolOp op, TargetAttr target);
 
   mlir::MLIRContext *context;
   /// The most lanes of a vector, and positions whose vectors leave registers
@@ -36,18 +37,18 @@ private:
 };
 
 /// The plan that is known to be fastest.
-ByteWindowPlanAttr selectPlan(const ByteWindowFacts &facts);
+ChannelWindowPlanAttr selectPlan(const ChannelWindowFacts &facts);
 
 /// A plan says all.
-inline ByteWindowPlanAttr completePlan(const ByteWindowFacts &,
-                                       ByteWindowPlanAttr plan) {
+inline ChannelWindowPlanAttr completePlan(const ChannelWindowFacts &,
+                                          ChannelWindowPlanAttr plan) {
   return plan;
 }
 
 /// Why windows cannot be computed by a plan, as the end of a sentence; empty if
 /// they can.
-std::string whyNot(const ByteWindowFacts &facts, ByteWindowPlanAttr plan);
+std::string whyNot(const ChannelWindowFacts &facts, ChannelWindowPlanAttr plan);
 
 } // namespace sardonyx::cpu
 
-#endif // SARDONYX_LIB_TARGETS_CPU_PLAN_BYTEWINDOWPLAN_H
+#endif // SARDONYX_LIB_TARGETS_CPU_PLAN_CHANNELWINDOWPLAN_H

@@ -1,4 +1,5 @@
-//===- ByteWindows.cpp - Loops over windows of single channels ------------===//
+//===- ChannelWindows.cpp - Loops over windows of single channels
+//------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,23 +11,24 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/ByteWindows.h"
+#include "Conv/ChannelWindows.h"
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ByteWindowKernel::ByteWindowKernel(DestinationStyleOpInterface op,
-                                   KernelBody &body, ByteWindowPlanAttr plan,
-                                   ArrayRef<int64_t> kernel,
-                                   ArrayRef<int64_t> strides,
-                                   ArrayRef<int64_t> padsBegin)
+ChannelWindowKernel::ChannelWindowKernel(DestinationStyleOpInterface op,
+                                         KernelBody &body,
+                                         ChannelWindowPlanAttr plan,
+                                         ArrayRef<int64_t> kernel,
+                                         ArrayRef<int64_t> strides,
+                                         ArrayRef<int64_t> padsBegin)
     : op(op), body(body), lanes(plan.getLanes()),
       positions(plan.getPositions()), kernel(kernel), strides(strides),
       windows(strides, padsBegin),
       evaluator(body, op->getResult(0), /*rowDim=*/0, kernel.size() + 1) {}
 
-LogicalResult ByteWindowKernel::verify() {
+LogicalResult ChannelWindowKernel::verify() {
   for (OpOperand *input : op.getDpsInputOperands())
     if (!KernelBody::hasBuffer(input->get()))
       return op->emitOpError("has an operand that is computed in its own "
@@ -34,7 +36,7 @@ LogicalResult ByteWindowKernel::verify() {
   return evaluator.verify(op.getDpsInits()[0]);
 }
 
-void ByteWindowKernel::emit(ImplicitLocOpBuilder &b) {
+void ChannelWindowKernel::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   Value input = body.getBuffer(op.getDpsInputs()[0]);
   evaluator.prepare(b, op.getDpsInits()[0]);
@@ -54,7 +56,7 @@ void ByteWindowKernel::emit(ImplicitLocOpBuilder &b) {
 }
 
 /// The outputs of a line, all channels.
-void ByteWindowKernel::emitLine(ImplicitLocOpBuilder &b, Value line) {
+void ChannelWindowKernel::emitLine(ImplicitLocOpBuilder &b, Value line) {
   IndexMath math(b);
   const int64_t last = windows.rank();
   Value width = evaluator.getSize(last);
@@ -82,9 +84,9 @@ void ByteWindowKernel::emitLine(ImplicitLocOpBuilder &b, Value line) {
 
 /// The outputs at `positions` positions from `first` on; with `limit` those
 /// from there on do not exist.
-void ByteWindowKernel::emitPiece(ImplicitLocOpBuilder &b, Value line,
-                                 ValueRange at, Value channel, Value mask,
-                                 Value first, Value limit) {
+void ChannelWindowKernel::emitPiece(ImplicitLocOpBuilder &b, Value line,
+                                    ValueRange at, Value channel, Value mask,
+                                    Value first, Value limit) {
   IndexMath math(b);
   const int64_t last = windows.rank();
   Value begin = math.mul(line, evaluator.getSize(last));
@@ -108,8 +110,8 @@ void ByteWindowKernel::emitPiece(ImplicitLocOpBuilder &b, Value line,
   evaluator.emitStores(b, tile, emitResults(b, piece, std::move(inits)));
 }
 
-Value ByteWindowKernel::emitPixel(ImplicitLocOpBuilder &b, const Piece &piece,
-                                  Value pixel) {
+Value ChannelWindowKernel::emitPixel(ImplicitLocOpBuilder &b,
+                                     const Piece &piece, Value pixel) {
   IndexMath math(b);
   Value at = math.add(math.mul(pixel, channels), piece.channel);
   return emitLoad(b, flatInput, {at}, lanes, piece.mask);

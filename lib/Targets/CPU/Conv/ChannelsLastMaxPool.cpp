@@ -1,4 +1,5 @@
-//===- ByteMaxPool.cpp - Maximum poolings of bytes ------------------------===//
+//===- ChannelsLastMaxPool.cpp - Maximum poolings, channels last
+//------------------------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,22 +11,23 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Conv/ByteWindows.h"
+#include "Conv/ChannelWindows.h"
+#include "Kernel/Vectorize.h"
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
 
-ByteMaxPoolKernel::ByteMaxPoolKernel(ByteMaxPoolOp op, ByteWindowPlanAttr plan,
-                                     KernelBody &body)
-    : ByteWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
-                       body, plan, op.getKernelShape(), op.getStrides(),
-                       op.getPadsBegin()),
+ChannelsLastMaxPoolKernel::ChannelsLastMaxPoolKernel(ChannelsLastMaxPoolOp op,
+                                                     ChannelWindowPlanAttr plan,
+                                                     KernelBody &body)
+    : ChannelWindowKernel(cast<DestinationStyleOpInterface>(op.getOperation()),
+                          body, plan, op.getKernelShape(), op.getStrides(),
+                          op.getPadsBegin()),
       pool(op) {}
 
-SmallVector<Value> ByteMaxPoolKernel::emitResults(ImplicitLocOpBuilder &b,
-                                                  const Piece &piece,
-                                                  SmallVector<Value> inits) {
+SmallVector<Value> ChannelsLastMaxPoolKernel::emitResults(
+    ImplicitLocOpBuilder &b, const Piece &piece, SmallVector<Value> inits) {
   IndexMath math(b);
   for (auto [i, largest] : llvm::enumerate(inits)) {
     Value position = math.add(piece.first, int64_t(i) * strides.back());
@@ -37,9 +39,10 @@ SmallVector<Value> ByteMaxPoolKernel::emitResults(ImplicitLocOpBuilder &b,
 /// `largest` and the taps from dimension `dim` on of the window that begins at
 /// `position` of the last one. `line` is the number of the image, or of its
 /// line so far.
-Value ByteMaxPoolKernel::emitTaps(ImplicitLocOpBuilder &b, const Piece &piece,
-                                  int64_t dim, Value line, Value position,
-                                  Value largest) {
+Value ChannelsLastMaxPoolKernel::emitTaps(ImplicitLocOpBuilder &b,
+                                          const Piece &piece, int64_t dim,
+                                          Value line, Value position,
+                                          Value largest) {
   IndexMath math(b);
   const bool isLast = dim == windows.rank() - 1;
   Value end = math.sub(windows.getSize(dim), math.constant(1));
@@ -52,9 +55,12 @@ Value ByteMaxPoolKernel::emitTaps(ImplicitLocOpBuilder &b, const Piece &piece,
       continue;
     }
     Value pixel = emitPixel(b, piece, place);
-    largest = pool.getIsUnsigned()
-                  ? Value(arith::MaxUIOp::create(b, largest, pixel))
-                  : Value(arith::MaxSIOp::create(b, largest, pixel));
+    if (isa<FloatType>(getElementTypeOrSelf(pixel)))
+      largest = emitMaximum(b, largest, pixel);
+    else if (pool.getIsUnsigned())
+      largest = arith::MaxUIOp::create(b, largest, pixel);
+    else
+      largest = arith::MaxSIOp::create(b, largest, pixel);
   }
   return largest;
 }
