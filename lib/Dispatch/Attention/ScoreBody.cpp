@@ -188,8 +188,7 @@ FailureOr<Value> ScoreBody::visitNew(const Position &position) {
   if (Value scalar = findScalar(op))
     return scalar;
   if (isReshape(op)) {
-    if (std::optional<Axes::Dims> source =
-            axes.findSource(op, position.dims)) {
+    if (std::optional<Axes::Dims> source = axes.findSource(op, position.dims)) {
       FailureOr<Value> value = visit({op->getOperand(0), *source});
       if (succeeded(value) || reaches)
         return value;
