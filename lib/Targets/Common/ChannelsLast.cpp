@@ -104,6 +104,56 @@ void ChannelsLast::dropUnused() {
       b.eraseOp(op);
 }
 
+/// Whether a product, a convolution, a pooling or a reduction may make `value`,
+/// into whose kernel operations on its elements go, looking past `depth` of
+/// these.
+static bool isMadeByRoot(Value value, int64_t depth = 3) {
+  Operation *op = value.getDefiningOp();
+  while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (isa_and_present<linalg::GenericOp>(op))
+    return depth == 0 ||
+           cast<linalg::GenericOp>(op).getNumReductionLoops() != 0 ||
+           llvm::any_of(op->getOperands(), [&](Value operand) {
+             return isMadeByRoot(operand, depth - 1);
+           });
+  auto dense = dyn_cast_if_present<sdx::DenseOpInterface>(op);
+  return dense && dense.isRoot();
+}
+
+/// `op`, whose only result has channels first, with channels last, from the
+/// same operands; null where it is more than an operation on elements that were
+/// there before: the copy into another order computes them.
+Value ChannelsLast::computeLast(linalg::GenericOp op) {
+  if (!isElementwiseGeneric(op) || !op.hasPureTensorSemantics() ||
+      op->getNumResults() != 1 || op.hasIndexSemantics() ||
+      !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity() ||
+      op.payloadUsesValueFromOperand(op.getDpsInitOperand(0)) ||
+      llvm::any_of(
+          capturedValues(op),
+          [](Value value) { return isa<ShapedType>(value.getType()); }) ||
+      llvm::any_of(op.getDpsInputs(),
+                   [](Value input) { return isMadeByRoot(input); }))
+    return nullptr;
+  const SmallVector<int64_t> order = orderLast(op.getNumLoops());
+  SmallVector<AffineExpr> loops(order.size());
+  for (auto [to, from] : llvm::enumerate(order))
+    loops[from] = b.getAffineDimExpr(to);
+  AffineMap permutation =
+      AffineMap::get(loops.size(), 0, loops, b.getContext());
+  SmallVector<AffineMap> maps;
+  for (OpOperand *input : op.getDpsInputOperands())
+    maps.push_back(op.getMatchingIndexingMap(input).compose(permutation));
+  maps.push_back(b.getMultiDimIdentityMap(loops.size()));
+  Value init = emptyLast(op->getResult(0));
+  auto last = linalg::GenericOp::create(
+      b, op.getLoc(), TypeRange(init.getType()), op.getDpsInputs(), init, maps,
+      op.getIteratorTypesArray());
+  b.cloneRegionBefore(op.getRegion(), last.getRegion(),
+                      last.getRegion().begin());
+  return last.getResult(0);
+}
+
 /// `value` with channels last.
 Value ChannelsLast::toLast(Value value) {
   if (Value last = findLast(value))
@@ -118,7 +168,10 @@ Value ChannelsLast::toLast(Value value) {
   Value &known = transposed[value];
   if (!known) {
     b.setInsertionPointAfterValue(value);
-    known = createTranspose(b, loc, value, orderLast(rankOf(value)));
+    if (auto generic = value.getDefiningOp<linalg::GenericOp>())
+      known = computeLast(generic);
+    if (!known)
+      known = createTranspose(b, loc, value, orderLast(rankOf(value)));
     made.push_back(known.getDefiningOp());
   }
   return known;

@@ -66,6 +66,7 @@ protected:
 private:
   void visit(mlir::Operation *op);
   void dropUnused();
+  mlir::Value computeLast(mlir::linalg::GenericOp op);
   mlir::Value toLast(mlir::Value value);
   mlir::Value emptyLast(mlir::Value value);
   void replace(mlir::Value old, mlir::Value last);

@@ -194,3 +194,29 @@ module attributes {sdx.target = #cpu.target<bf16 = amx>} {
     return %1 : tensor<1x40x3x3xf32>
   }
 }
+
+// -----
+
+module attributes {sdx.target = #cpu.target<int8 = vnni>} {
+  // What computes the first image writes it with channels last; what a
+  // convolution of floats computes is quantised in its kernel, and then copied.
+  // CHECK-LABEL: func @quantized_input
+  // CHECK: %[[Q:.*]] = linalg.generic {indexing_maps = [#[[FIRST:.*]], #[[LAST:.*]]]{{.*}} ins(%arg0 : tensor<1x3x8x9xf32>) outs({{.*}} : tensor<1x8x9x3xi8>)
+  // CHECK-NOT: linalg.transpose ins(%{{.*}} : tensor<1x3x8x9xi8>)
+  // CHECK: cpu.narrow_conv ins(%[[Q]], %{{.*}} : tensor<1x8x9x3xi8>
+  func.func @quantized_input(%x: tensor<1x3x8x9xf32>, %w: tensor<40x3x3x3xi8>) -> tensor<1x40x6x7xi32> {
+    %c0 = arith.constant 0 : i32
+    %b = tensor.empty() : tensor<1x3x8x9xi8>
+    %0 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%x : tensor<1x3x8x9xf32>) outs(%b : tensor<1x3x8x9xi8>) {
+    ^bb0(%s: f32, %o: i8):
+      %t = arith.fptoui %s : f32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x3x8x9xi8>
+    %e = tensor.empty() : tensor<1x40x6x7xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x6x7xi32>) -> tensor<1x40x6x7xi32>
+    %1 = sdx.conv ins(%0, %w : tensor<1x3x8x9xi8>, tensor<40x3x3x3xi8>) outs(%z : tensor<1x40x6x7xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x40x6x7xi32>
+    return %1 : tensor<1x40x6x7xi32>
+  }
+}

@@ -384,3 +384,29 @@ func.func private @largest_from_nan(%a: memref<8x64xf32>, %out: memref<8xf32>) a
   bufferization.materialize_in_destination %m in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
   return
 }
+
+// -----
+
+// Planes that become pixels: vectors of all planes are interleaved, instead of
+// storing each element by itself.
+
+// CHECK-LABEL: func.func private @pixels
+// CHECK-NOT:     vector.scatter
+// CHECK-COUNT-3: vector.load {{.*}} vector<16xf32>
+// CHECK-COUNT-6: vector.shuffle {{.*}} : vector<16xi8>, vector<16xi8>
+// CHECK-COUNT-3: vector.store {{.*}} : memref<?xi8>, vector<16xi8>
+// CHECK:         memref.store
+func.func private @pixels(%a: memref<3x?xf32>, %out: memref<?x3xi8>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<3x?xf32> to tensor<3x?xf32>
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %t, %c1 : tensor<3x?xf32>
+  %e = tensor.empty(%n) : tensor<?x3xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%t : tensor<3x?xf32>) outs(%e : tensor<?x3xi8>) {
+  ^bb0(%x: f32, %o: i8):
+    %0 = arith.fptosi %x : f32 to i8
+    linalg.yield %0 : i8
+  } -> tensor<?x3xi8>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x3xi8>, memref<?x3xi8>) -> ()
+  return
+}

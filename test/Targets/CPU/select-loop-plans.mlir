@@ -52,6 +52,16 @@ func.func private @squares(%x: memref<64x80xf32>, %out: memref<80x64xf32>) attri
   return
 }
 
+// CHECK-LABEL: func.func private @pixels
+// CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 1, lane = 0, transposed = 1, chunk = 4096>
+func.func private @pixels(%x: memref<3x50000xf32>, %out: memref<50000x3xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<3x50000xf32> to tensor<3x50000xf32>
+  %e = tensor.empty() : tensor<50000x3xf32>
+  %r = linalg.transpose ins(%tx : tensor<3x50000xf32>) outs(%e : tensor<50000x3xf32>) permutation = [1, 0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<50000x3xf32>, memref<50000x3xf32>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func private @pool
 // CHECK-SAME: cpu.plan = #cpu.pool_plan<columns = 32, width = 16, rows = 28>
 func.func private @pool(%x: memref<2x24x56x56xf32>, %out: memref<2x24x28x28xf32>) attributes {sdx.kernel} {
@@ -333,6 +343,17 @@ func.func private @unrolled_squares(%x: memref<64x80xf32>, %out: memref<80x64xf3
   %r = linalg.transpose ins(%tx : tensor<64x80xf32>) outs(%e : tensor<80x64xf32>) permutation = [1, 0]
   // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 2, lane = 1, transposed = 0> of kernel 'unrolled_squares' does not fit: loads that are transposed go with an 'unroll' of 1 and no 'chunk'}}
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<80x64xf32>, memref<80x64xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func private @unrolled_pixels(%x: memref<3x80xf32>, %out: memref<80x3xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 2, lane = 0, transposed = 1>} {
+  %tx = bufferization.to_tensor %x restrict : memref<3x80xf32> to tensor<3x80xf32>
+  %e = tensor.empty() : tensor<80x3xf32>
+  %r = linalg.transpose ins(%tx : tensor<3x80xf32>) outs(%e : tensor<80x3xf32>) permutation = [1, 0]
+  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 2, lane = 0, transposed = 1> of kernel 'unrolled_pixels' does not fit: stores that are interleaved go with an 'unroll' of 1}}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<80x3xf32>, memref<80x3xf32>) -> ()
   return
 }
 

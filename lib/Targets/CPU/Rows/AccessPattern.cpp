@@ -54,6 +54,40 @@ AccessPattern cpu::getAccessPattern(const RowAccess &access, int64_t lane) {
                                           : AccessPattern::Strided;
 }
 
+int64_t cpu::findInterleavedStores(ReductionGroup &group, int64_t lane) {
+  constexpr int64_t kMost = 8;
+  if (group.reduced.any())
+    return -1;
+  int64_t found = -1;
+  for (RowStage &stage : group.stages) {
+    for (RowAccess &arg : stage.args)
+      if (AccessPattern walk = getAccessPattern(arg, lane);
+          walk != AccessPattern::Uniform && walk != AccessPattern::Contiguous)
+        return -1;
+    for (RowAccess &store : stage.stores) {
+      if (store.kind != RowAccess::Memory)
+        continue;
+      auto type = cast<MemRefType>(store.value.getType());
+      ArrayRef<AffineExpr> exprs = store.map.getResults();
+      if (exprs.size() < 2 || !type.getLayout().isIdentity() ||
+          exprs[exprs.size() - 2] != getAffineDimExpr(lane, type.getContext()))
+        return -1;
+      auto last = dyn_cast<AffineDimExpr>(exprs.back());
+      const int64_t size = type.getShape().back();
+      if (!last || size < 2 || size > kMost ||
+          group.getStaticSize(last.getPosition()) != size ||
+          (found >= 0 && found != int64_t(last.getPosition())))
+        return -1;
+      for (AffineExpr expr : exprs.drop_back(2))
+        if (expr.isFunctionOfDim(lane) ||
+            expr.isFunctionOfDim(last.getPosition()))
+          return -1;
+      found = last.getPosition();
+    }
+  }
+  return found;
+}
+
 int64_t cpu::getInterleave(const RowAccess &access, int64_t lane) {
   SmallVector<int64_t> coefficients;
   if (getAccessPattern(access, lane) != AccessPattern::Strided ||

@@ -21,6 +21,12 @@ AccessPattern getAccessPattern(const RowAccess &access, int64_t lane);
 /// all elements between pays; else 0.
 int64_t getInterleave(const RowAccess &access, int64_t lane);
 
+/// The parallel dimension, of a few known positions, along which all that the
+/// group stores is contiguous while it strides along `lane` by just as much:
+/// vectors of all positions are interleaved and stored together. -1 without
+/// one, or where loads are not contiguous along `lane`.
+int64_t findInterleavedStores(ReductionGroup &group, int64_t lane);
+
 /// The static coefficients of `lane` in the results of the access's map.
 /// Fails when one is not linear.
 bool getLaneCoefficients(const RowAccess &access, int64_t lane,

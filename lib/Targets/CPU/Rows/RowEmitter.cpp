@@ -128,6 +128,46 @@ void RowGroupEmitter::emitTransposedTask(Point point, Value firstRow) {
                });
 }
 
+/// All positions of the transposed dimension for vectors of the lane's from
+/// `begin` to `end`, the rest one by one.
+void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
+                                          OpFoldResult end) {
+  loadTables();
+  Scope top;
+  preload(point, top, /*onlyInnerStages=*/false,
+          [&](unsigned d) { return isInnerDim(d); });
+  Value first = getValueOrCreateConstantIndexOp(b, loc, begin);
+  Value last = getValueOrCreateConstantIndexOp(b, loc, end);
+  Value count = arith::SubIOp::create(b, loc, last, first);
+  Value middle = arith::SubIOp::create(
+      b, loc, last, arith::RemUIOp::create(b, loc, count, index(plan.lanes)));
+  auto emitLoop = [&](Value from, Value to, int64_t step,
+                      llvm::function_ref<void(Value)> body) {
+    auto loop = scf::ForOp::create(b, loc, from, to, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  };
+  emitLoop(first, middle, plan.lanes, [&](Value position) {
+    Point tile = point;
+    tile.ivs[plan.transposed] = index(0);
+    tile.ivs[plan.lane] = position;
+    tile.copies = group.getStaticSize(plan.transposed);
+    tile.onVectors = tile.isTile = true;
+    Scope scope(&top);
+    emitPasses(tile, scope);
+  });
+  emitLoop(middle, last, 1, [&](Value position) {
+    emitLoop(index(0), getSize(plan.transposed), 1, [&](Value row) {
+      Point single = point;
+      single.ivs[plan.lane] = position;
+      single.ivs[plan.transposed] = row;
+      Scope scope(&top);
+      emitPasses(single, scope);
+    });
+  });
+}
+
 void RowGroupEmitter::run() {
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < group.getNumDims(); ++d)
@@ -164,7 +204,8 @@ void RowGroupEmitter::run() {
     ubs.push_back(getSize(plan.lane));
     steps.push_back(index(chunk));
   }
-  if (plan.transposed >= 0) {
+  const bool hasSquares = plan.transposed >= 0 && !plan.interleaves;
+  if (hasSquares) {
     lbs.push_back(index(0));
     ubs.push_back(getSize(plan.transposed));
     steps.push_back(index(plan.lanes));
@@ -177,7 +218,7 @@ void RowGroupEmitter::run() {
     b.setInsertionPointToStart(loop.getBody());
     for (auto [d, iv] : llvm::zip(outer, loop.getInductionVars()))
       point.ivs[d] = iv;
-    if (plan.transposed >= 0)
+    if (hasSquares)
       return emitTransposedTask(point, loop.getInductionVars().back());
     if (chunk) {
       Value first = loop.getInductionVars().back();
@@ -195,6 +236,8 @@ void RowGroupEmitter::run() {
     b.setInsertionPointToStart(loop.getBody());
     point.ivs[d] = loop.getInductionVar();
   }
+  if (plan.interleaves)
+    return emitInterleavedTask(point, begin, end);
   emitTask(point, begin, end);
 }
 

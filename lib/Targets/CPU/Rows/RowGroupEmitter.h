@@ -61,6 +61,8 @@ private:
   void loadTables();
   void emitTask(Point point, mlir::OpFoldResult begin, mlir::OpFoldResult end);
   void emitTransposedTask(Point point, mlir::Value firstRow);
+  void emitInterleavedTask(Point point, mlir::OpFoldResult begin,
+                           mlir::OpFoldResult end);
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,
                llvm::function_ref<bool(unsigned)> varies);
 

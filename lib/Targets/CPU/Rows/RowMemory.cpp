@@ -205,6 +205,59 @@ Value RowMemory::getFullMask(Value mask) {
   return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, true));
 }
 
+/// The elements of vectors of one type, first those of all first lanes, then
+/// those of the second ones ..., as vectors of that type.
+static Copies interleaveAll(OpBuilder &b, Location loc,
+                            ArrayRef<Value> vectors) {
+  const int64_t count = vectors.size();
+  const int64_t lanes =
+      cast<VectorType>(vectors.front().getType()).getNumElements();
+  Copies results;
+  for (int64_t part = 0; part < count; ++part) {
+    Value result = vectors.front();
+    for (int64_t from = 1; from < count; ++from) {
+      SmallVector<int64_t> picked;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const int64_t place = part * lanes + lane;
+        // What other vectors gave is in place but for the first one's.
+        picked.push_back(place % count == from ? lanes + place / count
+                         : from == 1 && place % count == 0 ? place / count
+                                                           : lane);
+      }
+      result = vector::ShuffleOp::create(b, loc, result, vectors[from], picked);
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
+/// Stores that stride along the lanes by the number of copies, which fill what
+/// lies between.
+void RowMemory::storeInterleaved(const RowAccess &access, const Point &point,
+                                 const Copies &values) {
+  Copies vectors;
+  for (unsigned i = 0; i < point.copies; ++i)
+    vectors.push_back(broadcastTo(b, loc, pick(values, i), shape(point)));
+  auto type = cast<MemRefType>(access.value.getType());
+  const int64_t rank = type.getRank();
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t dim = 0; dim < rank - 1; ++dim)
+    groups.push_back({dim});
+  groups.back().push_back(rank - 1);
+  Value flat = memref::CollapseShapeOp::create(b, loc, access.value, groups);
+  SmallVector<Value> indices = getIndices(access, point, 0);
+  indices.pop_back();
+  Value first = affine::makeComposedAffineApply(
+      b, loc, b.getAffineDimExpr(0) * int64_t(point.copies),
+      {OpFoldResult(indices.back())});
+  for (auto [i, part] : llvm::enumerate(interleaveAll(b, loc, vectors))) {
+    indices.back() = affine::AffineApplyOp::create(
+        b, loc, b.getAffineDimExpr(0) + int64_t(i) * plan.lanes,
+        ValueRange{first});
+    vector::StoreOp::create(b, loc, part, flat, indices);
+  }
+}
+
 void RowMemory::store(const RowAccess &access, const Point &point,
                       const Copies &values) {
   AccessPattern walk = point.onVectors ? getAccessPattern(access, plan.lane)
@@ -214,6 +267,8 @@ void RowMemory::store(const RowAccess &access, const Point &point,
                             getIndices(access, point, 0));
     return;
   }
+  if (point.isTile && plan.interleaves)
+    return storeInterleaved(access, point, values);
   Value offsets, mask = point.mask;
   if (walk == AccessPattern::Strided) {
     offsets = getLaneOffsets(access);

@@ -75,6 +75,8 @@ private:
   mlir::Value loadInterleaved(const RowAccess &access, const Point &point,
                               llvm::SmallVector<mlir::Value> indices);
   Copies loadTransposed(const RowAccess &access, const Point &point);
+  void storeInterleaved(const RowAccess &access, const Point &point,
+                        const Copies &values);
   /// `mask`, or one of all lanes for what always wants a mask.
   mlir::Value getFullMask(mlir::Value mask);
   mlir::Value getLaneOffsets(const RowAccess &access);

@@ -231,6 +231,8 @@ RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
   plan.lanes = choice.getLanes();
   plan.unroll = choice.getUnroll();
   plan.transposed = choice.getTransposed();
+  plan.interleaves = plan.transposed >= 0 &&
+                     plan.transposed == findInterleavedStores(group, plan.lane);
   plan.chunk = choice.getChunk();
   computeLevels(group, plan);
   KeepPlanner(group, plan).run();

@@ -26,6 +26,9 @@ struct RowPlan {
   /// are contiguous, or -1: square tiles of the two are transposed in
   /// registers.
   int64_t transposed = -1;
+  /// It is the stores instead that stride along the lanes: those of all
+  /// positions of the transposed dimension are interleaved in registers.
+  bool interleaves = false;
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;
   unsigned unroll = 1;

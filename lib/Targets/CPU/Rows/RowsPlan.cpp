@@ -53,6 +53,7 @@ static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
     return false;
   };
   bool reduced = group.reduced[lane];
+  const bool interleaves = findInterleavedStores(group, lane) >= 0;
   for (RowStage &stage : group.stages) {
     BodyOnLanes body(group, stage, lane);
     if (!body.fits())
@@ -62,7 +63,7 @@ static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
       if (!add(arg, 6))
         return std::nullopt;
     for (RowAccess &store : stage.stores)
-      if (!add(store, 12))
+      if (!add(store, interleaves ? 2 : 12))
         return std::nullopt;
     SmallVector<vector::CombiningKind> kinds;
     if (reduced && ((stage.isReduction && !matchReduction(stage, kinds)) ||
@@ -206,8 +207,10 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
     if (fitSquares(group, transposed, lane, square))
       return RowsPlanAttr::get(context, square, 1, lane, transposed, 0);
   }
-  int64_t unroll = chooseUnroll(group, lane, lanes, vectorBits);
-  return RowsPlanAttr::get(context, lanes, unroll, lane, -1,
+  transposed = findInterleavedStores(group, lane);
+  int64_t unroll =
+      transposed >= 0 ? 1 : chooseUnroll(group, lane, lanes, vectorBits);
+  return RowsPlanAttr::get(context, lanes, unroll, lane, transposed,
                            chooseChunk(group, lane, lanes * unroll));
 }
 
@@ -269,7 +272,11 @@ std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
   if (!isPowerWithin(plan.getUnroll(), 1, mostUnroll))
     return "'unroll' must be a power of two from 1 to " +
            std::to_string(mostUnroll);
-  if (plan.getTransposed() != -1)
+  if (plan.getTransposed() != -1 &&
+      plan.getTransposed() == findInterleavedStores(group, lane)) {
+    if (plan.getUnroll() != 1)
+      return "stores that are interleaved go with an 'unroll' of 1";
+  } else if (plan.getTransposed() != -1)
     return whyNotTransposed(group, plan);
   return plan.getChunk() != 0 ? whyNotChunk(group, plan) : "";
 }

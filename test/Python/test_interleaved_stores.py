@@ -1,0 +1,42 @@
+"""Planes that become pixels of a few channels: vectors of all planes are interleaved and stored together."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import sardonyx
+
+TYPES = {"float32": TensorProto.FLOAT, "float16": TensorProto.FLOAT16, "uint8": TensorProto.UINT8, "int64": TensorProto.INT64}
+
+
+def run(nodes, x, y, shape, out_shape):
+    inputs = [helper.make_tensor_value_info("x", TYPES[x.dtype.name], shape)]
+    outputs = [helper.make_tensor_value_info("y", TYPES[y.name], out_shape)]
+    scale, zero = helper.make_tensor("scale", TensorProto.FLOAT, [], [0.0173]), helper.make_tensor("zero", TensorProto.UINT8, [], [117])
+    graph = helper.make_graph(nodes, "pixels", inputs, outputs, [scale, zero])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return sardonyx.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("channels", range(2, 10))
+@pytest.mark.parametrize("is_open", [False, True])
+def test_transposes(dtype, channels, is_open):
+    rng = np.random.default_rng(channels)
+    for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70)]:
+        x = (rng.standard_normal((images, channels, height, width)) * 50).astype(np.int8).astype(dtype)
+        node = helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 3, 1])
+        shape = ["n", channels, "h", "w"] if is_open else list(x.shape)
+        y = run([node], x, x.dtype, shape, [shape[i] for i in (0, 2, 3, 1)])
+        np.testing.assert_array_equal(y, x.transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize("channels", [2, 3, 4, 5, 7])
+def test_what_is_quantized_on_the_way(channels):
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((2, channels, 21, 19), np.float32)
+    nodes = [helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]), helper.make_node("Transpose", ["q"], ["y"], perm=[0, 2, 3, 1])]
+    y = run(nodes, x, np.dtype(np.uint8), list(x.shape), [2, 21, 19, channels])
+    expected = np.clip(np.rint(x / np.float32(0.0173)) + 117, 0, 255).astype(np.uint8)
+    np.testing.assert_array_equal(y, expected.transpose(0, 2, 3, 1))
