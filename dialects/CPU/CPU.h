@@ -28,6 +28,8 @@ inline constexpr int64_t kConvBlockRows = 8;
 inline constexpr int64_t kMinStrassenRows = 48;
 /// Values of k whose numbers of 21 bits share eight bytes.
 inline constexpr int64_t kW21Group = 3;
+/// Values of k of 2, 4 or 8 bits that have a byte each of the same 32 bits.
+inline constexpr int64_t kQuantizedGroup = 4;
 /// Filters, and values of K, in a block of convolution weights that are sums of
 /// bf16, and the bf16 of a number.
 inline constexpr int64_t kBf16x2Block = 32, kBf16x2Terms = 2;

@@ -68,13 +68,15 @@ int64_t PackingAttr::getDepthGroup() const {
 }
 
 int64_t PackingAttr::getPackedDepth(int64_t depth) const {
-  return llvm::divideCeil(
-      depth, getElement() == PackedElement::W21 ? kW21Group : getDepthGroup());
+  return llvm::divideCeil(depth, isQuantized() ? kQuantizedGroup
+                                 : getElement() == PackedElement::W21
+                                     ? kW21Group
+                                     : getDepthGroup());
 }
 
 int64_t PackingAttr::getRowSize() const {
   if (isQuantized())
-    return getPanel() * getBits() / 8;
+    return getPanel() * getBits() / 8 * kQuantizedGroup;
   if (getElement() == PackedElement::W24)
     return getPanel() * 3;
   return getPanel() * getDepthGroup();

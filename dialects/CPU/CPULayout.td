@@ -45,7 +45,7 @@ def CPU_PackingAttr : AttrDef<CPU_Dialect, "Packing"> {
     #cpu.packing<f32, panel = 32>   // [No,K,32] of f32
     #cpu.packing<i8, panel = 32>    // [No,ceil(K/4),32*4] of i8
     #cpu.packing<i16, panel = 32>   // [No,ceil(K/2),32*2] of i16
-    #cpu.packing<u4, panel = 32>    // [No,K,32/2] of i8
+    #cpu.packing<u4, panel = 32>    // [No,ceil(K/4),4*32/2] of i8
     #cpu.packing<w24, panel = 32>   // [No,K,32*3] of i8
     #cpu.packing<w21, panel = 32>   // [No,ceil(K/3),32] of i64
     ```

@@ -31,14 +31,16 @@ using sdx::verifyDps;
 void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
                            Value rhs, Value init, PackingAttr packing) {
   build(b, state, resultTypes(init), lhs, rhs, /*scales=*/Value(), init,
-        packing, /*block=*/IntegerAttr(), /*strassen=*/IntegerAttr());
+        packing, /*block=*/IntegerAttr(), /*whole_zeros=*/UnitAttr(),
+        /*strassen=*/IntegerAttr());
 }
 
 void PackedMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
                            Value rhs, Value scales, int64_t block, Value init,
-                           PackingAttr packing) {
+                           PackingAttr packing, bool wholeZeros) {
   build(b, state, resultTypes(init), lhs, rhs, scales, init, packing,
-        b.getI64IntegerAttr(block), /*strassen=*/IntegerAttr());
+        b.getI64IntegerAttr(block), wholeZeros ? b.getUnitAttr() : UnitAttr(),
+        /*strassen=*/IntegerAttr());
 }
 
 /// What is wrong with the scales of a right-hand side of integers.

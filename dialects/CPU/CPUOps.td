@@ -49,13 +49,15 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
       [No,ceil(K/G),Nt*G], and its element [p, q, G * c + j] is that of
       k = G * q + j and column p * Nt + c, zero for k past K.
     - `u2`, `u4`, `u8`: `rhs` is of unsigned integers u, whose blocks of `block`
-      values of k share a scale and an offset:
-      `scales[p, k floordiv block, 0, c] * u + scales[p, k floordiv block, 1, c]`,
+      values of k share a scale and a zero point:
+      `scales[p, k floordiv block, 0, c] * (u - scales[p, k floordiv block, 1, c])`,
       where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
-      [No,ceil(K/block),1,Nt], and the offsets are those that make the middle of
-      the integers, 2^(bits-1), zero. Of the P = 8 / bits integers in a byte of
-      `rhs` [No,K,Nt/P], number j, from the lowest bits on, is that of the column
-      Nt/P * j later. Columns past N have the scale and the offset zero.
+      [No,ceil(K/block),1,Nt], and zero points are the middle of the integers,
+      2^(bits-1). With `whole_zeros` they are whole numbers from 0 to 2^bits - 1.
+      Bytes of four values of k lie together: byte
+      [p, q, 4 * c + j] of `rhs` [No,ceil(K/4),4*Nt/P] holds the P = 8 / bits
+      integers of k = 4 * q + j, number i, from the lowest bits on, that of column
+      c + Nt/P * i. Columns past N have the scale zero.
     - `w24`, `w21`: integers are signed: `rhs` is [No,K,Nt*3] of i8, or
       [No,ceil(K/3),Nt] of i64, as `cpu.pack_rhs` makes it, `scales` is
       [No,1,1,Nt], and `block` is K.
@@ -75,17 +77,17 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
         outs(%zeros : tensor<?x768xi32>) {packing = #cpu.packing<i8, panel = 32>}
         -> tensor<?x768xi32>
     %t = cpu.packed_matmul
-        ins(%a, %w, %x : tensor<?x768xf32>, tensor<24x768x16xi8>,
+        ins(%a, %w, %x : tensor<?x768xf32>, tensor<24x192x64xi8>,
             tensor<24x24x2x32xf32>)
         outs(%zero : tensor<?x768xf32>)
-        {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>}
+        {block = 32 : i64, whole_zeros, packing = #cpu.packing<u4, panel = 32>}
         -> tensor<?x768xf32>
     ```
   }];
   let arguments = (ins CPU_ProductShaped:$lhs, CPU_ProductShaped:$rhs,
                        Optional<SDX_OptionalF32Shaped>:$scales, CPU_ProductShaped:$init,
                        CPU_PackingAttr:$packing,
-                       OptionalAttr<I64Attr>:$block,
+                       OptionalAttr<I64Attr>:$block, UnitAttr:$whole_zeros,
                        OptionalAttr<I64Attr>:$strassen);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
@@ -99,17 +101,16 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
                   OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
                                  "::mlir::Value":$scales, "int64_t":$block,
                                  "::mlir::Value":$init,
-                                 "::sardonyx::cpu::PackingAttr":$packing)>];
+                                 "::sardonyx::cpu::PackingAttr":$packing,
+                                 CArg<"bool", "false">:$wholeZeros)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    /// Values of k that lie together in the right-hand side.
+    /// Values of k that are multiplied at once.
     int64_t getDepthGroup() { return getPacking().getDepthGroup(); }
     /// Columns in a panel of the right-hand side.
     int64_t getPanelWidth() { return getPacking().getPanel(); }
-    /// Whether the offsets are given with the scales.
-    bool hasOffsets() { return getScales().getType().getDimSize(2) == 2; }
-    /// Integers in a byte of a right-hand side of few bits.
-    int64_t getNumbersPerByte() { return 8 / getPacking().getBits(); }
+    /// Whether zero points are given with the scales.
+    bool hasZeroPoints() { return getScales().getType().getDimSize(2) == 2; }
     /// Whether three numbers of the right-hand side are in eight bytes.
     bool isW21() {
       return getPacking().getElement() == PackedElement::W21;

@@ -15,7 +15,7 @@
 // CHECK-LABEL: @main_graph
 // CHECK: %[[P:.*]] = cpu.pack_rhs ins(%arg1 :
 // CHECK: cpu.packed_matmul ins(%arg0, %[[P]] :
-// CHECK: cpu.packed_matmul ins(%arg0, %{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<2x768x16xi8>,
+// CHECK: cpu.packed_matmul ins(%arg0, %{{.*}}, %{{.*}} : tensor<?x768xf32>, tensor<2x192x64xi8>,
 // CHECK: cpu.pack_conv_weights {{.*}} winograd = 4
 // CHECK: cpu.conv {{.*}} winograd = 4
 // CHECK-NOT: sdx.{{matmul|conv|dequant_matmul}}

@@ -112,9 +112,9 @@ func.func @rhs_of_bytes(%a: tensor<8x48xf32>, %b: tensor<2x48x32xi8>, %c: tensor
 
 // -----
 
-func.func @width_of_panel(%a: tensor<8x48xf32>, %b: tensor<2x48x12xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{the last dimension of rhs must be 16 for #cpu.packing<u4, panel = 32>}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x12xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+func.func @width_of_panel(%a: tensor<8x48xf32>, %b: tensor<2x12x12xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{the last dimension of rhs must be 64 for #cpu.packing<u4, panel = 32>}}
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x12xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
@@ -144,57 +144,57 @@ func.func @block_of_f32(%a: tensor<8x48xf32>, %b: tensor<2x48x32xf32>, %c: tenso
 
 // -----
 
-func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %c: tensor<8x40xf32>) {
+func.func @no_scales(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{has no scales or no positive block}}
-  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x48x16xi8>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b : tensor<8x48xf32>, tensor<2x12x64xi8>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @no_block(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+func.func @no_block(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{has no scales or no positive block}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @block_of_nothing(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+func.func @block_of_nothing(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{has no scales or no positive block}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 0 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 0 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @rank_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x32xf32>, %c: tensor<8x40xf32>) {
+func.func @rank_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x32xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{rhs must be [No,K,X] and scales [No,ceil(K/block),1 or 2,Nt]}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @open_depth(%a: tensor<8x?xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+func.func @open_depth(%a: tensor<8x?xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{has scales and open sizes of weights}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x?xf32>, tensor<2x48x16xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x?xf32>, tensor<2x12x64xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @number_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x1x2x32xf32>, %c: tensor<8x40xf32>) {
+func.func @number_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x1x2x32xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{scales must be 2x2x1x32 or 2x2x2x32}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x1x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x1x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 
 // -----
 
-func.func @width_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x48x16xi8>, %s: tensor<2x2x2x16xf32>, %c: tensor<8x40xf32>) {
+func.func @width_of_scales(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x2x16xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{scales must be 2x2x1x32 or 2x2x2x32}}
-  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x48x16xi8>, tensor<2x2x2x16xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x2x16xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
   return
 }
 

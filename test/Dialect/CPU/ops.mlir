@@ -34,19 +34,19 @@ func.func @narrow_products(%a: tensor<?x6xi8>, %b: tensor<2x2x128xi8>, %c: tenso
 }
 
 // CHECK-LABEL: @scaled_products
-// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<?x40xf32>
+// CHECK: cpu.packed_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf32>) outs(%{{.*}} : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>, whole_zeros} -> tensor<?x40xf32>
 // CHECK: cpu.packed_matmul {{.*}} {block = 32 : i64, packing = #cpu.packing<u2, panel = 32>}
 // CHECK: cpu.packed_matmul {{.*}} {block = 32 : i64, packing = #cpu.packing<u8, panel = 32>}
 // CHECK: cpu.packed_matmul {{.*}} {block = 48 : i64, packing = #cpu.packing<w24, panel = 32>}
 // CHECK: cpu.packed_matmul {{.*}} {block = 48 : i64, packing = #cpu.packing<w21, panel = 32>}
-func.func @scaled_products(%a: tensor<?x48xf32>, %u4: tensor<2x48x16xi8>, %u2: tensor<2x48x8xi8>, %u8: tensor<2x48x32xi8>,
+func.func @scaled_products(%a: tensor<?x48xf32>, %u4: tensor<2x12x64xi8>, %u2: tensor<2x12x32xi8>, %u8: tensor<2x12x128xi8>,
                            %w24: tensor<2x48x96xi8>, %w21: tensor<2x16x32xi64>, %s: tensor<2x2x1x32xf32>, %o: tensor<2x2x2x32xf32>,
                            %t: tensor<2x1x1x32xf32>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
-  %0 = cpu.packed_matmul ins(%a, %u4, %s : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>)
-      outs(%c : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<?x40xf32>
-  %1 = cpu.packed_matmul ins(%a, %u2, %o : tensor<?x48xf32>, tensor<2x48x8xi8>, tensor<2x2x2x32xf32>)
+  %0 = cpu.packed_matmul ins(%a, %u4, %s : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf32>)
+      outs(%c : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>, whole_zeros} -> tensor<?x40xf32>
+  %1 = cpu.packed_matmul ins(%a, %u2, %o : tensor<?x48xf32>, tensor<2x12x32xi8>, tensor<2x2x2x32xf32>)
       outs(%0 : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u2, panel = 32>} -> tensor<?x40xf32>
-  %2 = cpu.packed_matmul ins(%a, %u8, %o : tensor<?x48xf32>, tensor<2x48x32xi8>, tensor<2x2x2x32xf32>)
+  %2 = cpu.packed_matmul ins(%a, %u8, %o : tensor<?x48xf32>, tensor<2x12x128xi8>, tensor<2x2x2x32xf32>)
       outs(%1 : tensor<?x40xf32>) {block = 32 : i64, packing = #cpu.packing<u8, panel = 32>} -> tensor<?x40xf32>
   %3 = cpu.packed_matmul ins(%a, %w24, %t : tensor<?x48xf32>, tensor<2x48x96xi8>, tensor<2x1x1x32xf32>)
       outs(%2 : tensor<?x40xf32>) {block = 48 : i64, packing = #cpu.packing<w24, panel = 32>} -> tensor<?x40xf32>

@@ -82,14 +82,14 @@ func.func private @i8(%a: memref<5x7xi8>, %b: memref<2x2x128xi8>, %out: memref<5
 // CHECK: arith.uitofp
 // CHECK-NOT: cpu.packed_matmul
 // CHECK: linalg.generic {{.*}}"reduction"]
-func.func private @u2(%a: memref<5x32xf32>, %b: memref<2x32x8xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
+func.func private @u2(%a: memref<5x32xf32>, %b: memref<2x8x32xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
   %ta = bufferization.to_tensor %a restrict : memref<5x32xf32> to tensor<5x32xf32>
-  %tb = bufferization.to_tensor %b restrict : memref<2x32x8xi8> to tensor<2x32x8xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x8x32xi8> to tensor<2x8x32xi8>
   %ts = bufferization.to_tensor %s restrict : memref<2x2x2x32xf32> to tensor<2x2x2x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<5x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x40xf32>) -> tensor<5x40xf32>
-  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x32x8xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
+  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x8x32xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
       {block = 16 : i64, packing = #cpu.packing<u2, panel = 32>} -> tensor<5x40xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<5x40xf32>, memref<5x40xf32>) -> ()
   return
@@ -101,14 +101,14 @@ func.func private @u2(%a: memref<5x32xf32>, %b: memref<2x32x8xi8>, %s: memref<2x
 // CHECK: arith.uitofp
 // CHECK-NOT: cpu.packed_matmul
 // CHECK: linalg.generic {{.*}}"reduction"]
-func.func private @u4(%a: memref<5x32xf32>, %b: memref<2x32x16xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
+func.func private @u4(%a: memref<5x32xf32>, %b: memref<2x8x64xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
   %ta = bufferization.to_tensor %a restrict : memref<5x32xf32> to tensor<5x32xf32>
-  %tb = bufferization.to_tensor %b restrict : memref<2x32x16xi8> to tensor<2x32x16xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x8x64xi8> to tensor<2x8x64xi8>
   %ts = bufferization.to_tensor %s restrict : memref<2x2x2x32xf32> to tensor<2x2x2x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<5x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x40xf32>) -> tensor<5x40xf32>
-  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x32x16xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
+  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x8x64xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
       {block = 16 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<5x40xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<5x40xf32>, memref<5x40xf32>) -> ()
   return
@@ -120,32 +120,32 @@ func.func private @u4(%a: memref<5x32xf32>, %b: memref<2x32x16xi8>, %s: memref<2
 // CHECK: arith.uitofp
 // CHECK-NOT: cpu.packed_matmul
 // CHECK: linalg.generic {{.*}}"reduction"]
-func.func private @u8(%a: memref<5x32xf32>, %b: memref<2x32x32xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
+func.func private @u8(%a: memref<5x32xf32>, %b: memref<2x8x128xi8>, %s: memref<2x2x2x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
   %ta = bufferization.to_tensor %a restrict : memref<5x32xf32> to tensor<5x32xf32>
-  %tb = bufferization.to_tensor %b restrict : memref<2x32x32xi8> to tensor<2x32x32xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x8x128xi8> to tensor<2x8x128xi8>
   %ts = bufferization.to_tensor %s restrict : memref<2x2x2x32xf32> to tensor<2x2x2x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<5x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x40xf32>) -> tensor<5x40xf32>
-  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x32x32xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
+  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x8x128xi8>, tensor<2x2x2x32xf32>) outs(%f : tensor<5x40xf32>)
       {block = 16 : i64, packing = #cpu.packing<u8, panel = 32>} -> tensor<5x40xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<5x40xf32>, memref<5x40xf32>) -> ()
   return
 }
 
-// CHECK-LABEL: func.func private @u4_without_offsets
+// CHECK-LABEL: func.func private @u4_without_zeros
 // CHECK: arith.uitofp
 // CHECK: arith.mulf %{{.*}}, %{{.*}} : f32
 // CHECK-NOT: cpu.packed_matmul
 // CHECK: linalg.generic {{.*}}"reduction"]
-func.func private @u4_without_offsets(%a: memref<5x32xf32>, %b: memref<2x32x16xi8>, %s: memref<2x2x1x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
+func.func private @u4_without_zeros(%a: memref<5x32xf32>, %b: memref<2x8x64xi8>, %s: memref<2x2x1x32xf32>, %out: memref<5x40xf32>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
   %ta = bufferization.to_tensor %a restrict : memref<5x32xf32> to tensor<5x32xf32>
-  %tb = bufferization.to_tensor %b restrict : memref<2x32x16xi8> to tensor<2x32x16xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<2x8x64xi8> to tensor<2x8x64xi8>
   %ts = bufferization.to_tensor %s restrict : memref<2x2x1x32xf32> to tensor<2x2x1x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<5x40xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<5x40xf32>) -> tensor<5x40xf32>
-  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x32x16xi8>, tensor<2x2x1x32xf32>) outs(%f : tensor<5x40xf32>)
+  %r = cpu.packed_matmul ins(%ta, %tb, %ts : tensor<5x32xf32>, tensor<2x8x64xi8>, tensor<2x2x1x32xf32>) outs(%f : tensor<5x40xf32>)
       {block = 16 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<5x40xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<5x40xf32>, memref<5x40xf32>) -> ()
   return

@@ -1,11 +1,14 @@
 // RUN: onnx-opt %s --cpu-pack-dequant-matmuls --split-input-file | FileCheck %s
 
-// Two integers of 4 bits in a byte are of columns half a panel apart. Columns
-// past the last of 40 are zero. Without zero points there are no offsets.
+// Two integers of 4 bits in a byte are of columns half a panel apart, four bytes
+// beside each other of neighbours along K. Columns past the last of 40 are zero.
 // CHECK-LABEL: @four_bits
-// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x48x16xi8>)
-// CHECK: %[[N:.*]] = arith.addi
-// CHECK: %[[AT:.*]] = arith.divui %{{.*}}, %c32
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x64xi8>)
+// CHECK: %[[WORD:.*]] = arith.divui %{{.*}}, %c4
+// CHECK: %[[N:.*]] = arith.addi %{{.*}}, %[[WORD]]
+// CHECK: %[[PLACE:.*]] = arith.remui %{{.*}}, %c4
+// CHECK: %[[DEPTH:.*]] = arith.addi %{{.*}}, %[[PLACE]]
+// CHECK: %[[AT:.*]] = arith.divui %[[DEPTH]], %c32
 // CHECK: %[[FIRST:.*]] = arith.addi %[[N]], %c0
 // CHECK: %[[THERE:.*]] = arith.cmpi sle, %[[FIRST]], %c39
 // CHECK: %[[COLUMN:.*]] = arith.minsi %[[FIRST]], %c39
@@ -20,9 +23,9 @@
 // CHECK: %[[SCALE:.*]] = arith.extf %[[HALF]] : f16 to f32
 // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0.000000e+00
 // CHECK-NEXT: arith.select %{{.*}}, %[[SCALE]], %[[ZERO]]
-// CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x48x16xi8>, tensor<2x2x1x32xf32>) outs(%arg3 : tensor<?x40xf32>)
+// CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf32>) outs(%arg3 : tensor<?x40xf32>)
 // CHECK-SAME: block = 32
-// CHECK-SAME: #cpu.packing<u4, panel = 32>
+// CHECK-SAME: #cpu.packing<u4, panel = 32>, whole_zeros}
 // CHECK: return %[[R]]
 func.func @four_bits(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf16>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf16>) outs(%c : tensor<?x40xf32>)
@@ -32,9 +35,10 @@ func.func @four_bits(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40
 
 // -----
 
-// Offsets take zero points times scales away. Numbers of 8 bits have a byte each.
+// Zero points come with the scales; floats need not be whole numbers. Numbers of
+// 8 bits have a byte each.
 // CHECK-LABEL: @eight_bits
-// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x40x32xi8>)
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x10x128xi8>)
 // CHECK: arith.andi %{{.*}}, %c255_i32
 // CHECK-NOT: arith.andi
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x3x2x32xf32>)
@@ -42,12 +46,10 @@ func.func @four_bits(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40
 // CHECK: %[[DOUBLE:.*]] = tensor.extract %arg2[
 // CHECK: %[[SCALE:.*]] = arith.truncf %[[DOUBLE]] : f64 to f32
 // CHECK: %[[ZERO:.*]] = tensor.extract %arg3[{{.*}}] : tensor<20x3xf32>
-// CHECK: %[[PRODUCT:.*]] = arith.mulf %[[SCALE]], %[[ZERO]]
-// CHECK: %[[OFFSET:.*]] = arith.negf %[[PRODUCT]]
-// CHECK: arith.select %[[IS_SCALE]], %[[SCALE]], %[[OFFSET]]
+// CHECK: arith.select %[[IS_SCALE]], %[[SCALE]], %[[ZERO]]
 // CHECK: cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] :
 // CHECK-SAME: block = 16
-// CHECK-SAME: #cpu.packing<u8, panel = 32>
+// CHECK-SAME: #cpu.packing<u8, panel = 32>} ->
 func.func @eight_bits(%a: tensor<4x40xf32>, %w: tensor<20x3x16xi8>, %s: tensor<20x3xf64>, %z: tensor<20x3xf32>, %c: tensor<4x20xf32>) -> tensor<4x20xf32> {
   %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<4x40xf32>, tensor<20x3x16xi8>, tensor<20x3xf64>, tensor<20x3xf32>) outs(%c : tensor<4x20xf32>)
       {bits = 8 : i64, block = 16 : i64} -> tensor<4x20xf32>
@@ -59,7 +61,7 @@ func.func @eight_bits(%a: tensor<4x40xf32>, %w: tensor<20x3x16xi8>, %s: tensor<2
 // Zero points of 2 bits lie in bytes as weights do: those of block b in byte
 // b / 4.
 // CHECK-LABEL: @two_bits
-// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x72x8xi8>)
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x18x32xi8>)
 // CHECK-COUNT-4: arith.andi %{{.*}}, %c3_i32
 // CHECK: arith.shli %{{.*}}, %c6_i32
 // CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x5x2x32xf32>)
@@ -72,7 +74,7 @@ func.func @eight_bits(%a: tensor<4x40xf32>, %w: tensor<20x3x16xi8>, %s: tensor<2
 // CHECK: arith.sitofp %[[INTEGER]]
 // CHECK: cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] :
 // CHECK-SAME: block = 16
-// CHECK-SAME: #cpu.packing<u2, panel = 32>
+// CHECK-SAME: #cpu.packing<u2, panel = 32>, whole_zeros}
 func.func @two_bits(%a: tensor<?x72xf32>, %w: tensor<40x5x4xi8>, %s: tensor<40x5xf32>, %z: tensor<40x2xi8>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<?x72xf32>, tensor<40x5x4xi8>, tensor<40x5xf32>, tensor<40x2xi8>) outs(%c : tensor<?x40xf32>)
       {bits = 2 : i64, block = 16 : i64} -> tensor<?x40xf32>

@@ -160,14 +160,14 @@ func.func private @strassen(%x: memref<512x1024xf32>, %w: memref<32x1024x32xf32>
 
 // CHECK-LABEL: func.func private @few_bits
 // CHECK-SAME: cpu.plan = #cpu.matmul_plan<[<"dequant", rows = 1, tile_rows = 8, tile_columns = 32, panels = 4>]>
-func.func private @few_bits(%x: memref<1x768xf32>, %w: memref<24x768x16xi8>, %s: memref<24x24x2x32xf32>, %out: memref<1x768xf32>) attributes {sdx.kernel} {
+func.func private @few_bits(%x: memref<1x768xf32>, %w: memref<24x192x64xi8>, %s: memref<24x24x2x32xf32>, %out: memref<1x768xf32>) attributes {sdx.kernel} {
   %tx = bufferization.to_tensor %x restrict : memref<1x768xf32> to tensor<1x768xf32>
-  %tw = bufferization.to_tensor %w restrict : memref<24x768x16xi8> to tensor<24x768x16xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<24x192x64xi8> to tensor<24x192x64xi8>
   %ts = bufferization.to_tensor %s restrict : memref<24x24x2x32xf32> to tensor<24x24x2x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x768xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<1x768xf32>) -> tensor<1x768xf32>
-  %p = cpu.packed_matmul ins(%tx, %tw, %ts : tensor<1x768xf32>, tensor<24x768x16xi8>, tensor<24x24x2x32xf32>) outs(%f : tensor<1x768xf32>) {packing = #cpu.packing<u4, panel = 32>, block = 32 : i64} -> tensor<1x768xf32>
+  %p = cpu.packed_matmul ins(%tx, %tw, %ts : tensor<1x768xf32>, tensor<24x192x64xi8>, tensor<24x24x2x32xf32>) outs(%f : tensor<1x768xf32>) {packing = #cpu.packing<u4, panel = 32>, block = 32 : i64} -> tensor<1x768xf32>
   bufferization.materialize_in_destination %p in restrict writable %out : (tensor<1x768xf32>, memref<1x768xf32>) -> ()
   return
 }
@@ -382,15 +382,15 @@ func.func private @no_panels(%x: memref<128x768xf32>, %w: memref<24x768x32xf32>,
 
 // -----
 
-func.func private @prefetch_of_scaled(%x: memref<128x768xf32>, %w: memref<24x768x16xi8>, %s: memref<24x24x2x32xf32>, %out: memref<128x768xf32>) attributes {sdx.kernel, cpu.plan = #cpu.matmul_plan<[<"dequant", rows = 8, tile_rows = 8, tile_columns = 32, prefetch = near>]>} {
+func.func private @prefetch_of_scaled(%x: memref<128x768xf32>, %w: memref<24x192x64xi8>, %s: memref<24x24x2x32xf32>, %out: memref<128x768xf32>) attributes {sdx.kernel, cpu.plan = #cpu.matmul_plan<[<"dequant", rows = 8, tile_rows = 8, tile_columns = 32, prefetch = near>]>} {
   %tx = bufferization.to_tensor %x restrict : memref<128x768xf32> to tensor<128x768xf32>
-  %tw = bufferization.to_tensor %w restrict : memref<24x768x16xi8> to tensor<24x768x16xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<24x192x64xi8> to tensor<24x192x64xi8>
   %ts = bufferization.to_tensor %s restrict : memref<24x24x2x32xf32> to tensor<24x24x2x32xf32>
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<128x768xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x768xf32>) -> tensor<128x768xf32>
   // expected-error@+1 {{of kernel 'prefetch_of_scaled' does not fit: only panels of known size, without scales, that come from memory are fetched}}
-  %p = cpu.packed_matmul ins(%tx, %tw, %ts : tensor<128x768xf32>, tensor<24x768x16xi8>, tensor<24x24x2x32xf32>) outs(%f : tensor<128x768xf32>) {packing = #cpu.packing<u4, panel = 32>, block = 32 : i64} -> tensor<128x768xf32>
+  %p = cpu.packed_matmul ins(%tx, %tw, %ts : tensor<128x768xf32>, tensor<24x192x64xi8>, tensor<24x24x2x32xf32>) outs(%f : tensor<128x768xf32>) {packing = #cpu.packing<u4, panel = 32>, block = 32 : i64} -> tensor<128x768xf32>
   bufferization.materialize_in_destination %p in restrict writable %out : (tensor<128x768xf32>, memref<128x768xf32>) -> ()
   return
 }

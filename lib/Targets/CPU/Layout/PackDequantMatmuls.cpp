@@ -34,15 +34,22 @@ public:
       : b(b), op(op), n(op.getColumns()), k(op.getDepth()), bits(op.getBits()),
         block(op.getBlock()), panels(llvm::divideCeil(n, kPanelWidth)) {}
 
-  /// The integers [No,K,Nt/P] of cpu.packed_matmul.
+  /// The integers [No,ceil(K/4),4*Nt/P] of cpu.packed_matmul. Past K are those
+  /// of the last value again.
   Value packIntegers() {
     int64_t perByte = 8 / bits, width = kPanelWidth / perByte;
+    int64_t groups = llvm::divideCeil(k, kQuantizedGroup);
     Type i8 = b.getI8Type(), i32 = b.getI32Type();
-    return elementwise({panels, k, width}, i8, [&] {
+    return elementwise({panels, groups, width * kQuantizedGroup}, i8, [&] {
+      Value group = constant(kQuantizedGroup), size = constant(block);
       Value first = arith::AddIOp::create(
           b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
-          index(2));
-      Value depth = index(1), size = constant(block);
+          arith::DivUIOp::create(b, index(2), group));
+      Value depth =
+          arith::AddIOp::create(b, arith::MulIOp::create(b, index(1), group),
+                                arith::RemUIOp::create(b, index(2), group));
+      if (k % kQuantizedGroup)
+        depth = arith::MinUIOp::create(b, depth, constant(k - 1));
       Value at = arith::DivUIOp::create(b, depth, size);
       Value inBlock = arith::RemUIOp::create(b, depth, size);
       Value byte = arith::ConstantIntOp::create(b, 0, 32);
@@ -61,7 +68,7 @@ public:
     });
   }
 
-  /// Scales and, where there are zero points, offsets [No,blocks,1 or 2,Nt].
+  /// Scales and, where they are given, zero points [No,blocks,1 or 2,Nt].
   Value packScales() {
     Value zeros = op.getZeroPoints();
     int64_t blocks = llvm::divideCeil(k, block);
@@ -79,7 +86,7 @@ public:
             if (!zeros)
               return scale;
             return arith::SelectOp::create(b, isScale, scale,
-                                           offset(scale, column, at));
+                                           zeroPoint(column, at));
           });
         });
   }
@@ -93,13 +100,11 @@ private:
     return tensor::ExtractOp::create(b, tensor, indices);
   }
 
-  Value offset(Value scale, Value column, Value at) {
+  Value zeroPoint(Value column, Value at) {
     Value zeros = op.getZeroPoints();
-    Value zero =
-        isa<FloatType>(getElementTypeOrSelf(zeros))
-            ? convertToF32(b, extract(zeros, {column, at}))
-            : convertToF32(b, extractBits(b, zeros, {column}, at, bits));
-    return arith::NegFOp::create(b, arith::MulFOp::create(b, scale, zero));
+    return convertToF32(b, isa<FloatType>(getElementTypeOrSelf(zeros))
+                               ? extract(zeros, {column, at})
+                               : extractBits(b, zeros, {column}, at, bits));
   }
 
   /// `value` of column `column`, or zero past the last one.
@@ -148,9 +153,12 @@ struct PackDequantMatmulsPass
       PackedElement element = op.getBits() == 2   ? PackedElement::U2
                               : op.getBits() == 4 ? PackedElement::U4
                                                   : PackedElement::U8;
+      const Value zeros = op.getZeroPoints();
+      const bool wholeZeros =
+          !zeros || !isa<FloatType>(getElementTypeOrSelf(zeros));
       auto product = PackedMatmulOp::create(
           b, op.getLhs(), integers, scales, op.getBlock(), op.getInit(),
-          PackingAttr::get(b.getContext(), element, kPanelWidth));
+          PackingAttr::get(b.getContext(), element, kPanelWidth), wholeZeros);
       op.getResult().replaceAllUsesWith(product.getResult());
       op.erase();
     }

@@ -117,28 +117,28 @@ private:
         math.add(math.mul(column, group), math.rem(k, math.constant(group))));
   }
 
-  /// The columns of a byte lie as far apart as a row of a panel has bytes.
+  /// The columns of a byte lie as far apart as a group of values of k has 32
+  /// bits.
   Value emitQuantized() {
     const int64_t bits = op.getPacking().getBits();
-    const int64_t rowBytes = op.getPacking().getRowSize();
+    const int64_t words = op.getPacking().getRowSize() / kQuantizedGroup;
     Type i32 = b.getI32Type();
+    Value place = math.add(
+        math.mul(math.rem(column, math.constant(words)), kQuantizedGroup),
+        math.rem(k, math.constant(kQuantizedGroup)));
     Value byte = arith::ExtUIOp::create(
-        b, i32, load(k, math.rem(column, math.constant(rowBytes))));
-    Value shift = asI32(math.mul(math.div(column, rowBytes), bits));
+        b, i32, load(math.div(k, kQuantizedGroup), place));
+    Value shift = asI32(math.mul(math.div(column, words), bits));
     Value number =
         arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift),
                               constant((1 << bits) - 1, 32));
     Value block = math.div(k, *op.getBlock());
-    Value factor = scale(block, 0);
-    Value offset =
-        op.hasOffsets()
-            ? scale(block, 1)
-            : arith::MulFOp::create(b, factor,
-                                    constantF32(b, -std::ldexp(1.0f, bits - 1)))
-                  .getResult();
-    Value product = arith::MulFOp::create(
-        b, factor, arith::UIToFPOp::create(b, b.getF32Type(), number));
-    return arith::AddFOp::create(b, product, offset);
+    Value zero = op.hasZeroPoints()
+                     ? scale(block, 1)
+                     : constantF32(b, std::ldexp(1.0f, bits - 1));
+    Value difference = arith::SubFOp::create(
+        b, arith::UIToFPOp::create(b, b.getF32Type(), number), zero);
+    return arith::MulFOp::create(b, difference, scale(block, 0));
   }
 
   /// Three bytes, from the lowest on.

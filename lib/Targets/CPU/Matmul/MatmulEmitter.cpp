@@ -179,6 +179,14 @@ void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
   };
   if (shape.width == packed)
     return tile(first);
+  // Where a column's integers lie in their bytes is an operand of instructions.
+  if (facts.packing.isQuantized()) {
+    for (int64_t column = 0; column < packed; column += shape.width) {
+      Value at = math.add(first, column);
+      emitIf(b, math.less(at, n), [&] { tile(at); });
+    }
+    return;
+  }
   Value end = math.min(math.add(first, packed), n);
   emitFor(b, first, end, shape.width, tile);
 }

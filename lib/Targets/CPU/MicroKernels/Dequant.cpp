@@ -6,17 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Where weights come from memory, what counts is their bytes: they stay packed,
-// and are numbers only in registers. A step over k loads the integers of a
-// panel, spreads and scales them, and multiplies; scales and offsets stay in
-// registers for a block.
+// and are numbers only in registers. Four values of k of a panel are a load;
+// each is numbers by a shift and a conversion, or by a table in a register.
+// Scales multiply the sums of a block.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Common/IndexMath.h"
+#include "MicroKernels/DequantNumbers.h"
 #include "MicroKernels/MicroKernel.h"
 #include "MicroKernels/VectorOps.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace sardonyx;
@@ -33,104 +32,80 @@ public:
 
   bool isSupported(TargetAttr) const override { return true; }
 
-  /// The integers, as f32.
-  Value emitRhs(ImplicitLocOpBuilder &b, const PackedTile &tile, Value panel,
-                Value depth) const override;
   SmallVector<Value> emit(ImplicitLocOpBuilder &b, const PackedTile &tile,
                           SmallVector<Value> accs) const override;
-
-private:
-  SmallVector<Value> emitBlock(ImplicitLocOpBuilder &b, const PackedTile &tile,
-                               ValueRange accs, Value block,
-                               int64_t size) const;
 };
 
 } // namespace
 
-Value Dequant::emitRhs(ImplicitLocOpBuilder &b, const PackedTile &tile,
-                       Value panel, Value depth) const {
+/// The sums of products of `size` values of k from `first` on, which share
+/// zero points.
+static SmallVector<Value> emitSums(ImplicitLocOpBuilder &b,
+                                   const PackedTile &tile, Value block,
+                                   int64_t size, SmallVector<Value> sums) {
   IndexMath math(b);
-  const int64_t bits = tile.packing.getBits(), perByte = 8 / bits;
-  // Columns of which a byte holds the first, and those after them.
-  int64_t partWidth = tile.packing.getPanel() / perByte;
-  int64_t width = std::min(tile.width, partWidth);
-  Value part = math.div(tile.column, partWidth);
-  Value first = math.sub(tile.column, math.mul(part, partWidth));
-  auto type = VectorType::get({width}, b.getI32Type());
-  Value bytes = emitLoad(b, tile.rhs, {panel, depth, first}, width);
-  Value words = arith::ExtUIOp::create(b, type, bytes);
-  SmallVector<Value> parts;
-  for (int64_t j = 0; j < std::max<int64_t>(1, tile.width / width); ++j) {
-    Value number = words;
-    if (perByte > 1) {
-      Value shift = math.mul(math.add(part, j), bits);
-      Value amount = arith::IndexCastOp::create(b, b.getI32Type(), shift);
-      number = arith::ShRUIOp::create(
-          b, number, vector::BroadcastOp::create(b, type, amount));
-      number =
-          arith::AndIOp::create(b, number, emitSplat(b, type, (1 << bits) - 1));
-    }
-    parts.push_back(arith::SIToFPOp::create(
-        b, VectorType::get({width}, b.getF32Type()), number));
-  }
-  return emitConcatenation(b, std::move(parts));
-}
-
-/// The accumulators after `size` values of k that share scales.
-SmallVector<Value> Dequant::emitBlock(ImplicitLocOpBuilder &b,
-                                      const PackedTile &tile, ValueRange accs,
-                                      Value block, int64_t size) const {
-  IndexMath math(b);
-  const bool hasOffsets =
-      cast<ShapedType>(tile.scales.getType()).getDimSize(2) == 2;
-  SmallVector<Value> scale, offset;
-  for (int64_t p = 0; p < tile.panels; ++p) {
-    Value panel = math.add(tile.panel, p);
-    auto load = [&](int64_t which) {
-      return emitLoad(b, tile.scales,
-                      {panel, block, math.constant(which), tile.column},
-                      tile.width);
-    };
-    scale.push_back(load(0));
-    if (hasOffsets) {
-      offset.push_back(load(1));
-      continue;
-    }
-    auto type = cast<VectorType>(scale.back().getType());
-    Value middle = emitFloatSplat(
-        b, type, -std::ldexp(1.0f, int(tile.packing.getBits()) - 1));
-    offset.push_back(arith::MulFOp::create(b, scale.back(), middle));
-  }
+  SmallVector<DequantNumbers> panels;
+  for (int64_t p = 0; p < tile.panels; ++p)
+    panels.emplace_back(b, tile, math.add(tile.panel, p), block);
   Value first = math.mul(block, tile.block);
-  auto right = [&](Value depth, int64_t p) -> Value {
-    Value numbers =
-        emitRhs(b, tile, math.add(tile.panel, p), math.add(first, depth));
-    return vector::FMAOp::create(b, numbers, scale[p], offset[p]);
+  auto emitStep = [&](Value k, Value place, MutableArrayRef<Value> sums,
+                      ArrayRef<Value> words) {
+    auto left = [&](Value, int64_t r) { return tile.lhs(k, r, 1); };
+    auto right = [&](Value, int64_t p) {
+      return panels[p].emit(words[p], place);
+    };
+    emitContractionStep(b, k, tile.rows, tile.panels, sums, left, right,
+                        emitFusedMultiplyAdd);
   };
-  auto left = [&](Value depth, int64_t r) {
-    return tile.lhs(math.add(first, depth), r, 1);
+  auto load = [&](Value group) {
+    SmallVector<Value> words;
+    for (DequantNumbers &panel : panels)
+      words.push_back(panel.load(group));
+    return words;
   };
-  return emitContractionLoop(b, math.constant(size), tile.rows, tile.panels,
-                             accs, left, right);
+  auto emitLoop = [&](int64_t count, function_ref<void(Value)> body) {
+    auto loop = scf::ForOp::create(b, math.constant(0), math.constant(count),
+                                   math.constant(1), sums);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    sums.assign(loop.getRegionIterArgs().begin(),
+                loop.getRegionIterArgs().end());
+    body(loop.getInductionVar());
+    scf::YieldOp::create(b, sums);
+    sums = loop.getResults();
+  };
+  // A block that begins within a group takes a value at a time.
+  if (tile.block % kQuantizedGroup && IndexMath::known(block) != 0) {
+    emitLoop(size, [&](Value i) {
+      Value k = math.add(first, i);
+      emitStep(k, math.rem(k, math.constant(kQuantizedGroup)), sums,
+               load(math.div(k, kQuantizedGroup)));
+    });
+    return sums;
+  }
+  Value firstGroup = math.div(first, kQuantizedGroup);
+  auto emitGroup = [&](Value group, int64_t count) {
+    SmallVector<Value> words = load(math.add(firstGroup, group));
+    Value k = math.add(first, math.mul(group, kQuantizedGroup));
+    for (int64_t j = 0; j < count; ++j)
+      emitStep(math.add(k, j), math.constant(j), sums, words);
+  };
+  const int64_t groups = size / kQuantizedGroup, rest = size % kQuantizedGroup;
+  if (groups)
+    emitLoop(groups, [&](Value group) { emitGroup(group, kQuantizedGroup); });
+  if (rest)
+    emitGroup(math.constant(groups), rest);
+  return sums;
 }
 
 SmallVector<Value> Dequant::emit(ImplicitLocOpBuilder &b,
                                  const PackedTile &tile,
                                  SmallVector<Value> accs) const {
-  IndexMath math(b);
-  int64_t blocks = *tile.depth / tile.block, rest = *tile.depth % tile.block;
-  if (blocks > 0) {
-    auto loop = scf::ForOp::create(b, math.constant(0), math.constant(blocks),
-                                   math.constant(1), accs);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    scf::YieldOp::create(b, emitBlock(b, tile, loop.getRegionIterArgs(),
-                                      loop.getInductionVar(), tile.block));
-    accs = SmallVector<Value>(loop.getResults());
-  }
-  if (rest > 0)
-    accs = emitBlock(b, tile, accs, math.constant(blocks), rest);
-  return accs;
+  Value zero = emitFloatSplat(b, accs.front().getType(), 0);
+  return emitDequantBlocks(b, tile, accs, [&](Value block, int64_t size) {
+    return emitSums(b, tile, block, size,
+                    SmallVector<Value>(accs.size(), zero));
+  });
 }
 
 namespace sardonyx::cpu {

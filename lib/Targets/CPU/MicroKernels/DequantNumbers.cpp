@@ -1,0 +1,143 @@
+//===- DequantNumbers.cpp - Weights of a few bits in registers ------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "MicroKernels/DequantNumbers.h"
+#include "Common/IndexMath.h"
+#include "MicroKernels/VectorOps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::cpu;
+
+/// Lanes of a register that an instruction fills from a table of as many
+/// numbers (x86: vpermps).
+static constexpr int64_t kTableLanes = 16;
+
+/// Scales (0) or zero points (1) of the tile's columns in a block.
+static Value emitParameters(ImplicitLocOpBuilder &b, const PackedTile &tile,
+                            Value panel, Value block, int64_t which) {
+  return emitLoad(b, tile.scales,
+                  {panel, block, IndexMath(b).constant(which), tile.column},
+                  tile.width);
+}
+
+DequantNumbers::DequantNumbers(ImplicitLocOpBuilder &b, const PackedTile &tile,
+                               Value panel, Value block)
+    : b(b), tile(tile), panel(panel), bits(tile.packing.getBits()) {
+  IndexMath math(b);
+  words = tile.packing.getRowSize() / kQuantizedGroup;
+  width = std::min(tile.width, words);
+  repeats = std::max<int64_t>(1, std::min(tile.width, tile.target.getLanes()) /
+                                     width);
+  part = math.div(tile.column, words);
+  first = math.sub(tile.column, math.mul(part, words));
+  const bool hasZeros =
+      cast<ShapedType>(tile.scales.getType()).getDimSize(2) == 2;
+  const int64_t middle = int64_t(1) << (bits - 1);
+  const bool hasTable = tile.target.getVectorBits() == 32 * kTableLanes &&
+                        width * repeats == kTableLanes && bits < 8;
+  if (hasZeros)
+    zero = emitParameters(b, tile, panel, block, /*which=*/1);
+  else if (!hasTable)
+    zero = emitFloatSplat(b, VectorType::get({tile.width}, b.getF32Type()),
+                          float(middle));
+  if (!hasTable)
+    return;
+  SmallVector<float> numbers;
+  for (int64_t i = 0; i < kTableLanes; ++i)
+    numbers.push_back(float((i & ((1 << bits) - 1)) - (hasZeros ? 0 : middle)));
+  table = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(VectorType::get({kTableLanes}, b.getF32Type()),
+                                ArrayRef(numbers)));
+}
+
+Value DequantNumbers::load(Value group) {
+  IndexMath math(b);
+  Value bytes =
+      emitLoad(b, tile.rhs, {panel, group, math.mul(first, kQuantizedGroup)},
+               width * kQuantizedGroup);
+  return vector::BitCastOp::create(b, VectorType::get({width}, b.getI32Type()),
+                                   bytes);
+}
+
+Value DequantNumbers::emit(Value loaded, Value place) {
+  IndexMath math(b);
+  const int64_t lanes = width * repeats;
+  auto type = VectorType::get({lanes}, b.getI32Type());
+  auto floats = VectorType::get({lanes}, b.getF32Type());
+  SmallVector<int64_t> order;
+  SmallVector<int32_t> distances;
+  for (int64_t i = 0; i < lanes; ++i) {
+    order.push_back(i % width);
+    distances.push_back(i / width * bits);
+  }
+  if (repeats > 1)
+    loaded = vector::ShuffleOp::create(b, loaded, loaded, order);
+  Value start = math.add(math.mul(place, 8), math.mul(part, bits));
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < tile.width / lanes; ++i) {
+    Value amount = vector::BroadcastOp::create(
+        b, type,
+        arith::IndexCastOp::create(b, b.getI32Type(),
+                                   math.add(start, i * repeats * bits)));
+    if (repeats > 1)
+      amount = arith::AddIOp::create(
+          b, amount,
+          arith::ConstantOp::create(
+              b, DenseElementsAttr::get(type, ArrayRef<int32_t>(distances))));
+    Value number = arith::ShRUIOp::create(b, loaded, amount);
+    if (table) {
+      parts.push_back(LLVM::CallIntrinsicOp::create(
+                          b, floats,
+                          b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
+                          ValueRange{table, number})
+                          .getResult(0));
+      continue;
+    }
+    number =
+        arith::AndIOp::create(b, number, emitSplat(b, type, (1 << bits) - 1));
+    parts.push_back(arith::SIToFPOp::create(b, floats, number));
+  }
+  Value numbers = emitConcatenation(b, std::move(parts));
+  return zero ? Value(arith::SubFOp::create(b, numbers, zero)) : numbers;
+}
+
+SmallVector<Value> cpu::emitDequantBlocks(
+    ImplicitLocOpBuilder &b, const PackedTile &tile, SmallVector<Value> accs,
+    function_ref<SmallVector<Value>(Value block, int64_t size)> emitSums) {
+  IndexMath math(b);
+  const int64_t blocks = *tile.depth / tile.block;
+  const int64_t rest = *tile.depth % tile.block;
+  auto emitBlock = [&](Value block, int64_t size) {
+    SmallVector<Value> sums = emitSums(block, size), scales;
+    for (int64_t p = 0; p < tile.panels; ++p)
+      scales.push_back(emitParameters(b, tile, math.add(tile.panel, p), block,
+                                      /*which=*/0));
+    for (auto [i, acc] : llvm::enumerate(accs))
+      acc = vector::FMAOp::create(b, sums[i], scales[i % tile.panels], acc);
+  };
+  if (blocks == 1) {
+    emitBlock(math.constant(0), tile.block);
+  } else if (blocks > 1) {
+    auto loop = scf::ForOp::create(b, math.constant(0), math.constant(blocks),
+                                   math.constant(1), accs);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    accs.assign(loop.getRegionIterArgs().begin(),
+                loop.getRegionIterArgs().end());
+    emitBlock(loop.getInductionVar(), tile.block);
+    scf::YieldOp::create(b, accs);
+    accs = loop.getResults();
+  }
+  if (rest)
+    emitBlock(math.constant(blocks), rest);
+  return accs;
+}
