@@ -7,7 +7,7 @@
 
 #include "AttentionMatch.h"
 #include "../Utils.h"
-#include "RoundedType.h"
+#include "dialects/SDX/RoundedType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -202,8 +202,8 @@ static Value exchange(OpBuilder &b, Value tensor) {
 /// The type that operands of both products may be rounded to; null where there
 /// is none.
 Type AttentionMatch::findRoundedType() {
-  const Type type = getRoundedType(first);
-  return type == getRoundedType(second) ? type : Type();
+  const Type type = sdx::getRoundedType(first);
+  return type == sdx::getRoundedType(second) ? type : Type();
 }
 
 /// Whether the target has a kernel for both products; without a target any

@@ -7,7 +7,7 @@
 
 #include "../Utils.h"
 #include "AttentionMatch.h"
-#include "RoundedType.h"
+#include "dialects/SDX/RoundedType.h"
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -75,7 +75,7 @@ sdx::AttentionOp AttentionMatch::build(OpBuilder &b, Value init,
       b, loc, init.getType(), inputs[0], inputs[1], inputs[2],
       ArrayRef(inputs).drop_front(3), init, b.getArrayAttr(maps));
   if (Type rounded = findRoundedType())
-    op->setAttr(kRoundedAttr, TypeAttr::get(rounded));
+    op->setAttr(sdx::kRoundedAttr, TypeAttr::get(rounded));
   Block &block = op.getBody().emplaceBlock();
   block.addArgument(b.getF32Type(), loc);
   for (Value extra : ArrayRef(inputs).drop_front(3))

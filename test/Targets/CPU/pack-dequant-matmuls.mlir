@@ -25,11 +25,11 @@
 // CHECK-NEXT: arith.select %{{.*}}, %[[SCALE]], %[[ZERO]]
 // CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf32>) outs(%arg3 : tensor<?x40xf32>)
 // CHECK-SAME: block = 32
-// CHECK-SAME: #cpu.packing<u4, panel = 32>, whole_zeros}
+// CHECK-SAME: #cpu.packing<u4, panel = 32>, sdx.rounded = i8, whole_zeros}
 // CHECK: return %[[R]]
 func.func @four_bits(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf16>, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf16>) outs(%c : tensor<?x40xf32>)
-      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+      {bits = 4 : i64, block = 32 : i64, sdx.rounded = i8} -> tensor<?x40xf32>
   return %0 : tensor<?x40xf32>
 }
 

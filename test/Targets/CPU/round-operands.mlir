@@ -36,6 +36,16 @@ module attributes {sdx.target = #cpu.target<bf16 = amx>} {
     %3 = sdx.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x32xf32>) outs(%z : tensor<?x32xf32>) -> tensor<?x32xf32>
     return %0, %1, %2, %3 : tensor<?x32xf32>, tensor<1x16x7x7xf32>, tensor<1x16x7x7xf32>, tensor<?x32xf32>
   }
+
+  // Weights of a few bits are rounded when kernels unpack them.
+  // CHECK-LABEL: func @few_bits
+  // CHECK: sdx.dequant_matmul {{.*}} {{.*}}sdx.rounded = bf16
+  // CHECK: sdx.dequant_matmul {{.*}} {{.*}}sdx.rounded = i8
+  func.func @few_bits(%x: tensor<?x64xf32>, %w: tensor<32x2x16xi8>, %s: tensor<32x2xf32>, %z: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+    %0 = sdx.dequant_matmul ins(%x, %w, %s : tensor<?x64xf32>, tensor<32x2x16xi8>, tensor<32x2xf32>) outs(%z : tensor<?x32xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<?x32xf32>
+    %1 = sdx.dequant_matmul ins(%x, %w, %s : tensor<?x64xf32>, tensor<32x2x16xi8>, tensor<32x2xf32>) outs(%z : tensor<?x32xf32>) {bits = 4 : i64, block = 32 : i64, sdx.rounded = i8} -> tensor<?x32xf32>
+    return %0, %1 : tensor<?x32xf32>, tensor<?x32xf32>
+  }
 }
 
 // -----

@@ -403,7 +403,7 @@ func.func private @parts_of_vectors(%x: memref<128x768xf32>, %w: memref<24x768x3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<128x768xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x768xf32>) -> tensor<128x768xf32>
-  // expected-error@+1 {{of kernel 'parts_of_vectors' does not fit: parts of rows, values of k and panels are for 'amx_bf16x6'}}
+  // expected-error@+1 {{of kernel 'parts_of_vectors' does not fit: parts of rows, values of k and panels are for split tiles}}
   %p = cpu.packed_matmul ins(%tx, %tw : tensor<128x768xf32>, tensor<24x768x32xf32>) outs(%f : tensor<128x768xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<128x768xf32>
   bufferization.materialize_in_destination %p in restrict writable %out : (tensor<128x768xf32>, memref<128x768xf32>) -> ()
   return
@@ -445,7 +445,7 @@ func.func private @strassen_alone(%x: memref<512x1024xf32>, %w: memref<32x1024x3
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<512x1024xf32>
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<512x1024xf32>) -> tensor<512x1024xf32>
-  // expected-error@+1 {{of kernel 'strassen_alone' does not fit: a case by 'amx_bf16x6' or Strassen's algorithm is the last, and wants a direct one beside it}}
+  // expected-error@+1 {{of kernel 'strassen_alone' does not fit: a case by split tiles or Strassen's algorithm is the last, and wants a direct one beside it}}
   %p = cpu.packed_matmul ins(%tx, %tw : tensor<512x1024xf32>, tensor<32x1024x32xf32>) outs(%f : tensor<512x1024xf32>) {packing = #cpu.packing<f32, panel = 32>, strassen = 1024 : i64} -> tensor<512x1024xf32>
   bufferization.materialize_in_destination %p in restrict writable %out : (tensor<512x1024xf32>, memref<512x1024xf32>) -> ()
   return

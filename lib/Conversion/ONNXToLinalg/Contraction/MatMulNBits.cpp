@@ -12,6 +12,7 @@
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/RoundedType.h"
 #include "dialects/SDX/SDX.h"
 
 using namespace mlir;
@@ -36,6 +37,17 @@ Value shapeAs(TensorBuilder &b, Value tensor, ArrayRef<int64_t> shape) {
                   "block_size say"))
     return nullptr;
   return b.reshape(tensor, sizes);
+}
+
+/// The type that A may be rounded to; null: none. Levels 1 and 2 stand for f32
+/// and f16, which lose less than is worth another kernel.
+Type getRoundedType(onnx::MSMatMulNBitsOp op) {
+  constexpr int64_t kBf16 = 3, kInt8 = 4;
+  const auto level = int64_t(op.getAccuracyLevel());
+  Builder b(op.getContext());
+  return level == kBf16   ? Type(b.getBF16Type())
+         : level == kInt8 ? b.getI8Type()
+                          : Type();
 }
 
 /// [..., K] times the transpose of the matrix: [..., N] of f32.
@@ -69,12 +81,12 @@ FailureOr<Value> multiply(Lowering<onnx::MSMatMulNBitsOp> &b,
     return b.refuse("B, scales or zero_points have other sizes than N, K and "
                     "block_size say");
   Value zeros = b.zeros({rows, b.size(blocks.n)}, b.getF32Type());
-  Value product =
-      sdx::DequantMatmulOp::create(b, lhs, bytes, scales, zeroPoints, zeros,
-                                   blocks.bits, blocks.size)
-          .getResult();
+  auto product = sdx::DequantMatmulOp::create(b, lhs, bytes, scales, zeroPoints,
+                                              zeros, blocks.bits, blocks.size);
+  if (Type rounded = getRoundedType(b.op))
+    product->setAttr(sdx::kRoundedAttr, TypeAttr::get(rounded));
   sizes.back() = b.size(blocks.n);
-  return b.reshape(product, sizes);
+  return b.reshape(product.getResult(), sizes);
 }
 
 LogicalResult lowerMatMulNBits(Lowering<onnx::MSMatMulNBitsOp> &b) {

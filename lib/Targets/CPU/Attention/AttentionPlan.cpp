@@ -9,7 +9,7 @@
 #include "Kernel/Vectorize.h"
 #include "MicroKernels/AmxMicroKernel.h"
 
-#include "lib/Dispatch/Attention/RoundedType.h"
+#include "dialects/SDX/RoundedType.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -26,7 +26,7 @@ static AttentionFacts::Products findProducts(sdx::AttentionOp op,
   auto isBf16 = [](Value operand) {
     return getElementTypeOrSelf(operand).isBF16();
   };
-  const Type rounded = attention::getRoundedType(op);
+  const Type rounded = sdx::getRoundedType(op);
   const bool areBf16 =
       (rounded && rounded.isBF16()) ||
       (isBf16(op.getQuery()) && isBf16(op.getKey()) && isBf16(op.getValue()));

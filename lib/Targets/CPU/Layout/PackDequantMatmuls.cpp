@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layout/Layout.h"
+#include "dialects/SDX/RoundedType.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -159,6 +160,8 @@ struct PackDequantMatmulsPass
       auto product = PackedMatmulOp::create(
           b, op.getLhs(), integers, scales, op.getBlock(), op.getInit(),
           PackingAttr::get(b.getContext(), element, kPanelWidth), wholeZeros);
+      if (Type rounded = sdx::getRoundedType(op))
+        product->setAttr(sdx::kRoundedAttr, TypeAttr::get(rounded));
       op.getResult().replaceAllUsesWith(product.getResult());
       op.erase();
     }

@@ -14,7 +14,7 @@
 
 #include "Common/ShortOperands.h"
 #include "Layout/Layout.h"
-#include "lib/Dispatch/Attention/RoundedType.h"
+#include "dialects/SDX/RoundedType.h"
 #include "lib/Dispatch/Utils.h"
 
 #include "dialects/CPU/CPU.h"
@@ -68,6 +68,9 @@ struct RoundOperandsPass
     const Type bf16 = BFloat16Type::get(&getContext());
     SmallVector<Operation *> products;
     getOperation().walk([&](Operation *op) {
+      // Kernels unpack weights of a few bits, and round them then.
+      if (isa<sdx::DequantMatmulOp>(op) && !sdx::getRoundedType(op))
+        op->setAttr(sdx::kRoundedAttr, TypeAttr::get(bf16));
       auto matmul = dyn_cast<sdx::MatmulOp>(op);
       auto conv = dyn_cast<sdx::ConvOp>(op);
       if ((matmul && isWorth(matmul)) || (conv && isWorth(conv, target)))
@@ -80,7 +83,7 @@ struct RoundOperandsPass
           OperandRounder::isMadeHere(matmul.getRhs()))
         products.push_back(op);
       else
-        op->setAttr(attention::kRoundedAttr, TypeAttr::get(bf16));
+        op->setAttr(sdx::kRoundedAttr, TypeAttr::get(bf16));
     });
     OperandRounder rounder(bf16);
     for (Operation *op : products)

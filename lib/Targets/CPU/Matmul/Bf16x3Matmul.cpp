@@ -6,10 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matmul/MatmulEmitter.h"
+#include "MicroKernels/DequantNumbers.h"
 
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
+
+/// Pairs of a group of values of k of a quantised right-hand side.
+static constexpr int64_t kGroupPairs = kQuantizedGroup / 2;
 
 /// [panel, row, column] as [row, column].
 static Value emitRowsOfPanels(ImplicitLocOpBuilder &b, Value sums) {
@@ -52,7 +56,8 @@ void MatmulEmitter::emitBf16x3Loops(ImplicitLocOpBuilder &b) {
     int64_t blocks = plan.partRows / kBlockRows;
     Bf16x3Buffers buffers;
     buffers.rows = emitBuffer(b, getSplitRowsType(b.getContext(), blocks,
-                                                  plan.partDepth / kStepDepth));
+                                                  plan.partDepth / kStepDepth,
+                                                  form.rowParts));
     buffers.rowFlags = emitBuffer(b, MemRefType::get({blocks}, b.getI1Type()));
     SmallVector<Value> open;
     std::optional<int64_t> panels = IndexMath::known(panelCount);
@@ -130,13 +135,16 @@ void MatmulEmitter::emitBf16x3Panels(ImplicitLocOpBuilder &b, Chunk chunk,
   };
   ColumnParts columns;
   columns.parts = allocate(getSplitColumnsType(b.getContext(), /*slots=*/2,
-                                               plan.partDepth / kStepDepth));
+                                               plan.partDepth / kStepDepth,
+                                               form.columnParts));
   columns.magnitudes = allocate(getMagnitudesType(b.getContext(), /*slots=*/2));
   columns.slot = zero;
   bool isSummed = bool(buffers.sums);
-  chunk.sums = isSummed ? emitRowsOfPanels(b, buffers.sums)
-                        : allocate(MemRefType::get({kBlockRows, kBlockColumns},
-                                                   b.getF32Type()));
+  auto tiles = MemRefType::get({kBlockRows, kBlockColumns}, b.getF32Type());
+  chunk.sums = isSummed ? emitRowsOfPanels(b, buffers.sums) : allocate(tiles);
+  if (form.scalesSums)
+    chunk.unscaled = allocate(MemRefType::get(
+        {countScaledPieces(), kBlockRows, kBlockColumns}, b.getF32Type()));
   emitClearMagnitudes(b, columns);
   emitPanelParts(b, chunk, firstPanel, depth, zero,
                  math.mul(depth.steps, kStepPairs), columns);
@@ -150,9 +158,10 @@ void MatmulEmitter::emitBf16x3Panels(ImplicitLocOpBuilder &b, Chunk chunk,
     next.slot = math.sub(one, columns.slot);
     emitClearMagnitudes(b, next);
 
-    Value rest = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+    auto emitBlock = [&](Value row, int64_t rowTiles, Value rowLimit) {
       Value inChunk = math.sub(row, chunk.firstRow);
-      Bf16x3Block block{row, rowTiles, math.div(inChunk, kBlockRows), zero};
+      Bf16x3Block block{row, rowTiles, math.div(inChunk, kBlockRows), zero,
+                        rowLimit};
       if (isSummed)
         block.sum = math.add(math.mul(panel, plan.partRows), inChunk);
       emitBf16x3Block(b, chunk, buffers, block, depth, columns, next);
@@ -162,11 +171,43 @@ void MatmulEmitter::emitBf16x3Panels(ImplicitLocOpBuilder &b, Chunk chunk,
             memref::LoadOp::create(b, buffers.rowFlags, block.number));
         emitBf16x3Results(b, chunk, block, isBad);
       });
+    };
+    if (facts.packing.isQuantized())
+      return emitFilledBlocks(b, chunk, emitBlock);
+    Value rest = emitBlocks(b, chunk, [&](Value row, int64_t rowTiles) {
+      emitBlock(row, rowTiles, /*rowLimit=*/nullptr);
     });
     emitAfterLastRange(b, range, [&] { emitRestOfRows(b, chunk, rest); });
   });
   for (Value buffer : local)
     memref::DeallocOp::create(b, buffer);
+}
+
+/// All rows of a chunk in blocks, of which the last may have fewer: rows that
+/// tile registers have for nothing take less than to unpack weights on vectors.
+void MatmulEmitter::emitFilledBlocks(
+    ImplicitLocOpBuilder &b, const Chunk &chunk,
+    function_ref<void(Value row, int64_t rowTiles, Value rowLimit)> emitBlock) {
+  IndexMath math(b);
+  Value end = math.add(
+      chunk.firstRow,
+      math.roundDown(math.sub(chunk.endRow, chunk.firstRow), kBlockRows));
+  emitFor(b, chunk.firstRow, end, kBlockRows, [&](Value row) {
+    emitBlock(row, kBlockRows / kTileRows, /*rowLimit=*/nullptr);
+  });
+  const std::optional<int64_t> rows = IndexMath::known(m);
+  if (rows && *rows % kBlockRows == 0)
+    return;
+  auto emitLast = [&](int64_t rowTiles) {
+    emitBlock(end, rowTiles, chunk.endRow);
+  };
+  emitIf(b, math.less(end, chunk.endRow), [&] {
+    if (rows)
+      return emitLast(llvm::divideCeil(*rows % kBlockRows, kTileRows));
+    emitIf(
+        b, math.less(math.add(end, kTileRows), chunk.endRow),
+        [&] { emitLast(kBlockRows / kTileRows); }, [&] { emitLast(1); });
+  });
 }
 
 /// Splits some pairs of values of k of a panel.
@@ -175,7 +216,43 @@ void MatmulEmitter::emitPanelParts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                    Value firstPair, Value endPair,
                                    const ColumnParts &to) {
   IndexMath math(b);
+  auto getHalf = [&](int64_t half) {
+    Chunk single = chunk;
+    single.panel = panel;
+    PackedTile tile = getPackedTile(single, /*rows=*/0, kTileRows);
+    tile.column = math.constant(half * kTileRows);
+    return tile;
+  };
+  if (form.columnParts == 1) {
+    emitFor(
+        b, math.div(firstPair, kGroupPairs), math.div(endPair, kGroupPairs), 1,
+        [&](Value inRange) {
+          // Rows have zeros past the last value of k.
+          Value group =
+              math.add(math.div(depth.first, kQuantizedGroup), inRange);
+          group = math.min(group, math.sub(math.dim(rhs, 1), math.constant(1)));
+          Value pair = math.mul(inRange, kGroupPairs);
+          Value step = math.div(pair, kStepPairs), zero = math.constant(0);
+          for (int64_t half = 0; half < kColumnTiles; ++half) {
+            auto numbers = emitDequantizedGroup(b, getHalf(half), group,
+                                                /*isScaled=*/!form.scalesSums);
+            for (int64_t i = 0; i < kGroupPairs; ++i)
+              emitStore(b,
+                        emitBf16Pairs(b, numbers[2 * i], numbers[2 * i + 1],
+                                      /*isRounded=*/!form.scalesSums),
+                        to.parts,
+                        {to.slot, step, zero, math.constant(half),
+                         math.add(math.rem(pair, math.constant(kStepPairs)), i),
+                         zero});
+          }
+        });
+    return;
+  }
   auto load = [&](Value inRange, int64_t half) {
+    if (facts.packing.isQuantized())
+      return emitDequantized(b, getHalf(half),
+                             math.min(math.add(depth.first, inRange),
+                                      math.sub(k, math.constant(1))));
     Value zero = math.constant(0), row = math.add(depth.first, inRange), mask;
     if (!hasFullSteps()) {
       Value inside = math.less(row, depth.end);
@@ -213,20 +290,24 @@ void MatmulEmitter::emitBf16x3Block(ImplicitLocOpBuilder &b, const Chunk &chunk,
                                     const ColumnParts &next) {
   IndexMath math(b);
   Value zero = math.constant(0), one = math.constant(1);
+  auto clear = [&] {
+    Value none = arith::ConstantOp::create(
+        b, b.getZeroAttr(VectorType::get({kBlockColumns}, b.getF32Type())));
+    emitFor(b, zero, math.constant(block.rowTiles * kTileRows), 1,
+            [&](Value row) {
+              emitStore(b, none, chunk.sums, {math.add(block.sum, row), zero});
+            });
+  };
   if (buffers.sums)
-    emitIf(b, math.less(depth.first, one), [&] {
-      Value none = arith::ConstantOp::create(
-          b, b.getZeroAttr(VectorType::get({kBlockColumns}, b.getF32Type())));
-      emitFor(b, zero, math.constant(block.rowTiles * kTileRows), 1,
-              [&](Value row) {
-                emitStore(b, none, chunk.sums,
-                          {math.add(block.sum, row), zero});
-              });
-    });
+    emitIf(b, math.less(depth.first, one), clear);
+  else if (form.scalesSums)
+    clear();
   Value rows = math.sub(chunk.endRow, chunk.firstRow);
   Value blocks = math.max(math.div(math.add(rows, kTileRows), kBlockRows), one);
   // One after the other, so that the processor fetches them ahead of time.
   Value share = math.div(math.add(blocks, kStepPairs - 1), blocks);
+  if (form.columnParts == 1)
+    share = math.mul(math.ceilDiv(share, kGroupPairs), kGroupPairs);
   Value pairs = math.mul(depth.steps, kStepPairs);
   Value firstStep = math.mul(block.number, depth.steps);
   Value nextPanel =
@@ -238,17 +319,84 @@ void MatmulEmitter::emitBf16x3Block(ImplicitLocOpBuilder &b, const Chunk &chunk,
     if (product == 0 && steps && !buffers.sums)
       evaluator.prefetchShare(b, tile, block.rowTiles * kTileRows, step, *steps,
                               target.getL2Bytes() / 8);
-    if (product != 1)
+    // Where there is a second product it hides the splitting better.
+    if (product != (form.rowParts == 1 ? 0 : 1))
       return;
     Value first = math.mul(math.add(firstStep, step), share);
     emitPanelParts(b, chunk, nextPanel, depth, math.min(first, pairs),
                    math.min(math.add(first, share), pairs), next);
   };
+  if (form.scalesSums)
+    return emitScaledProducts(b, chunk, buffers, block, depth, columns,
+                              meanwhile);
   emitBf16x3Product(b, block.rowTiles, depth.steps,
                     /*startsFromZero=*/!buffers.sums,
                     {buffers.rows, block.number}, {columns.parts, columns.slot},
                     getTileOperand(b, chunk.sums, {block.sum, zero}),
                     meanwhile);
+}
+
+/// Sums of how many blocks of values of k are scaled at a time: as many as make
+/// `kScaledDepth`, so that what is summed up is not read and written so often.
+int64_t MatmulEmitter::countScaledPieces() const {
+  constexpr int64_t kScaledDepth = 128;
+  const int64_t piece = std::min(facts.block, plan.partDepth);
+  int64_t count = std::max<int64_t>(kScaledDepth / piece, 1);
+  while (plan.partDepth % (count * piece) || *facts.depth % (count * piece))
+    if (--count == 1)
+      break;
+  return count;
+}
+
+/// The same where columns are integers: scales multiply the sums of the values
+/// of k that share them.
+void MatmulEmitter::emitScaledProducts(
+    ImplicitLocOpBuilder &b, const Chunk &chunk, const Bf16x3Buffers &buffers,
+    const Bf16x3Block &block, const DepthRange &depth,
+    const ColumnParts &columns,
+    function_ref<void(Value step, int64_t product)> meanwhile) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  const int64_t steps = std::min(facts.block, plan.partDepth) / kStepDepth;
+  const int64_t pieces = countScaledPieces();
+  auto emitPiece = [&](Value first, Value slot) {
+    Value count = math.constant(steps);
+    if (*facts.depth % (steps * kStepDepth))
+      count = math.min(count, math.sub(depth.steps, first));
+    emitBf16x3Product(b, block.rowTiles, count, /*startsFromZero=*/true,
+                      {buffers.rows, block.number, first},
+                      {columns.parts, columns.slot, kColumnTiles, first},
+                      getTileOperand(b, chunk.unscaled, {slot, zero, zero}),
+                      [&](Value step, int64_t product) {
+                        meanwhile(math.add(first, step), product);
+                      });
+  };
+  Value groups = math.ceilDiv(depth.steps, pieces * steps);
+  emitFor(b, zero, groups, 1, [&](Value group) {
+    Value first = math.mul(group, pieces * steps);
+    emitFor(b, zero, math.constant(pieces), 1, [&](Value slot) {
+      emitPiece(math.add(first, math.mul(slot, steps)), slot);
+    });
+    Value k = math.add(depth.first, math.mul(first, kStepDepth));
+    Value number = math.div(k, facts.block);
+    SmallVector<Value> scale;
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      scale.push_back(emitLoad(
+          b, scales, {chunk.panel, math.add(number, piece), zero, zero},
+          kBlockColumns));
+    emitFor(b, zero, math.constant(block.rowTiles * kTileRows), 1,
+            [&](Value row) {
+              SmallVector<Value> at{math.add(block.sum, row), zero};
+              Value sum = emitLoad(b, chunk.sums, at, kBlockColumns);
+              for (int64_t piece = 0; piece < pieces; ++piece)
+                sum = vector::FMAOp::create(
+                    b,
+                    emitLoad(b, chunk.unscaled,
+                             {math.constant(piece), row, zero}, kBlockColumns),
+                    scale[piece], sum);
+              emitStore(b, sum, chunk.sums, at);
+            });
+  });
 }
 
 /// What follows the products of a block of rows; where parts would make them
@@ -258,17 +406,22 @@ void MatmulEmitter::emitBf16x3Results(ImplicitLocOpBuilder &b,
                                       const Bf16x3Block &block, Value isBad) {
   IndexMath math(b);
   Value column = math.mul(chunk.panel, kBlockColumns);
-  emitFor(b, math.constant(0), math.constant(block.rowTiles * kTileRows),
-          shape.rows, [&](Value r) {
-            Value row = math.add(block.row, r);
-            Start whole;
-            whole.row = math.add(block.sum, r);
-            whole.isWhole = true;
-            emitIf(
-                b, isBad,
-                [&] { emitTile(b, chunk, row, shape.rows, column, nullptr); },
-                [&] {
-                  emitTile(b, chunk, row, shape.rows, column, nullptr, whole);
-                });
-          });
+  emitFor(
+      b, math.constant(0), math.constant(block.rowTiles * kTileRows),
+      shape.rows, [&](Value r) {
+        Value row = math.add(block.row, r);
+        Start whole;
+        whole.row = math.add(block.sum, r);
+        whole.isWhole = true;
+        auto emitResults = [&](Start start) {
+          emitTile(b, chunk, row, shape.rows, column, block.rowLimit, start);
+        };
+        auto emitEither = [&] {
+          emitIf(
+              b, isBad, [&] { emitResults({}); }, [&] { emitResults(whole); });
+        };
+        if (!block.rowLimit)
+          return emitEither();
+        emitIf(b, math.less(row, block.rowLimit), emitEither);
+      });
 }

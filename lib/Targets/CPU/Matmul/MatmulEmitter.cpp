@@ -95,6 +95,8 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
   if (plan.usesStrassen)
     return emitStrassenLoops(b);
+  if (vectors.roundsRows())
+    return emitRoundedRows(b);
   if (!plan.usesBf16x3())
     return emitChunks(b);
   // The rows may yet be too few, and nothing may be there to add up.
@@ -111,6 +113,23 @@ void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
   if (!isLarge)
     return emitBf16x3Loops(b);
   emitIf(b, isLarge, [&] { emitBf16x3Loops(b); }, [&] { emitDirect(b); });
+}
+
+/// All rows become bytes before.
+void MatmulEmitter::emitRoundedRows(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  rounded = emitRoundedBuffers(b, m, *facts.depth, facts.block, target);
+  auto emitRow = [&](Value row) {
+    emitRoundedRow(b, lhs, row, *facts.depth, facts.block, target, rounded);
+  };
+  // Few rows take less than to wake threads.
+  if (plan.rows <= kFewRows)
+    emitFor(b, math.constant(0), m, 1, emitRow);
+  else
+    emitParallel(b, {m}, [&](ValueRange ivs) { emitRow(ivs[0]); });
+  emitChunks(b);
+  memref::DeallocOp::create(b, rounded.bytes);
+  memref::DeallocOp::create(b, rounded.scales);
 }
 
 /// The loops around multiply-adds, or products of narrow numbers.

@@ -12,6 +12,7 @@
 #include "Kernel/Epilogue.h"
 #include "MicroKernels/Bf16x3Product.h"
 #include "MicroKernels/MicroKernel.h"
+#include "MicroKernels/RoundedRows.h"
 #include "MicroKernels/VectorOps.h"
 #include "Plan/MatmulPlan.h"
 
@@ -47,6 +48,8 @@ struct Bf16x3Block {
   int64_t rowTiles;
   /// Which of its chunk, and in which row of the sums it begins.
   mlir::Value number, sum;
+  /// Where its rows end; null: it has all that tile registers have.
+  mlir::Value rowLimit = {};
 };
 
 /// How threads share a product by Strassen's algorithm: the rows are cut into
@@ -103,10 +106,10 @@ public:
                 const MatmulPlan &plan, const MatmulPlan *direct = nullptr)
       : op(op), evaluator(evaluator), facts(facts), plan(plan), direct(direct),
         shape(this->plan.shape), depthGroup(op.getDepthGroup()),
-        target(facts.target),
+        target(facts.target), form(plan.micro->getForm()),
         vectors(plan.micro->getUnit() == MicroKernel::Unit::Vectors
                     ? *plan.micro
-                    : *facts.select(MicroKernel::Unit::Vectors)),
+                    : *facts.selectExact()),
         lhs(operands.lhs), rhs(operands.rhs), scales(operands.scales),
         m(operands.m), n(operands.n), panelCount(operands.panelCount),
         k(operands.k), flatRhs(operands.flatRhs) {}
@@ -123,8 +126,9 @@ private:
     mlir::Value panel;
     int64_t panels = 1;
     mlir::Value firstRow, endRow;
-    /// What tile registers have summed up for a block of rows.
-    mlir::Value sums;
+    /// What tile registers have summed up for a block of rows, and, to be
+    /// scaled, for a block of values of k.
+    mlir::Value sums, unscaled;
   };
 
   static constexpr int64_t kFewRows = MatmulPlan::kFewRows;
@@ -133,10 +137,16 @@ private:
 
   void emitDirect(mlir::ImplicitLocOpBuilder &b);
   void emitChunks(mlir::ImplicitLocOpBuilder &b);
+  void emitRoundedRows(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Loops(mlir::ImplicitLocOpBuilder &b);
   void emitBf16x3Panels(mlir::ImplicitLocOpBuilder &b, Chunk chunk,
                         const Bf16x3Buffers &buffers, mlir::Value range,
                         mlir::Value firstPanel, mlir::Value endPanel);
+  void
+  emitFilledBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                   llvm::function_ref<void(mlir::Value row, int64_t rowTiles,
+                                           mlir::Value rowLimit)>
+                       emitBlock);
   void emitPanelParts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value panel, const DepthRange &depth,
                       mlir::Value firstPair, mlir::Value endPair,
@@ -145,8 +155,15 @@ private:
                        const Bf16x3Buffers &buffers, const Bf16x3Block &block,
                        const DepthRange &depth, const ColumnParts &columns,
                        const ColumnParts &next);
+  int64_t countScaledPieces() const;
+  void emitScaledProducts(
+      mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+      const Bf16x3Buffers &buffers, const Bf16x3Block &block,
+      const DepthRange &depth, const ColumnParts &columns,
+      llvm::function_ref<void(mlir::Value step, int64_t product)> meanwhile);
   void emitBf16x3Results(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                          const Bf16x3Block &block, mlir::Value isBad);
+  PackedTile getPackedTile(const Chunk &chunk, int64_t rows, int64_t width);
   DepthRange getDepthRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range);
   void emitAfterLastRange(mlir::ImplicitLocOpBuilder &b, mlir::Value range,
                           llvm::function_ref<void()> body);
@@ -209,10 +226,14 @@ private:
   /// Values of k that are multiplied at once.
   const int64_t depthGroup;
   const TargetAttr target;
+  /// That of split tiles.
+  const SplitForm &form;
   /// What multiplies on vectors.
   const MicroKernel &vectors;
   /// See MatmulOperands.
   const mlir::Value lhs, rhs, scales, m, n, panelCount, k, flatRhs;
+  /// Where rows are rounded, what they are then; null elsewhere.
+  RoundedRows rounded = {};
 };
 
 } // namespace sardonyx::cpu

@@ -43,6 +43,9 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
 Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value depth, int64_t count) {
   IndexMath math(b);
+  if (rounded.bytes)
+    return emitLoadGroup(b, rounded.bytes,
+                         {row, math.mul(depth, kQuantizedGroup)}, count);
   SmallVector<Value> indices;
   if (chunk.batch)
     indices.push_back(chunk.batch);
@@ -55,6 +58,26 @@ Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
   return emitLoadGroup(b, lhs, indices, count);
 }
 
+/// What tiles of the chunk's panels have in common.
+PackedTile MatmulEmitter::getPackedTile(const Chunk &chunk, int64_t rows,
+                                        int64_t width) {
+  PackedTile tile;
+  tile.target = target;
+  tile.packing = facts.packing;
+  tile.rhs = rhs;
+  tile.scales = scales;
+  tile.block = facts.block;
+  if (op.isRhsBatched())
+    tile.batch = chunk.batch;
+  tile.rows = rows;
+  tile.width = width;
+  tile.panel = chunk.panel;
+  tile.panels = chunk.panels;
+  tile.groups = k;
+  tile.depth = facts.depth;
+  return tile;
+}
+
 /// The accumulators of a tile after the products of its rows with the panels of
 /// the chunk.
 SmallVector<Value>
@@ -62,26 +85,19 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
                             SmallVector<Value> accs,
                             ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
+  IndexMath math(b);
   auto left = [&](Value group, int64_t row, int64_t count) {
     return emitLhs(b, chunk, rows[row], group, count);
   };
-  PackedTile tile;
-  tile.target = target;
-  tile.packing = facts.packing;
-  tile.rhs = rhs;
-  tile.scales = scales;
-  tile.block = op.getBlock().value_or(0);
-  if (op.isRhsBatched())
-    tile.batch = chunk.batch;
-  tile.rows = rows.size();
-  tile.width = shape.width;
-  tile.panel = chunk.panel;
-  tile.panels = chunk.panels;
+  PackedTile tile = getPackedTile(chunk, rows.size(), shape.width);
   tile.column = columnInPanel;
-  tile.groups = k;
-  tile.depth = facts.depth;
   tile.firstGroup = firstGroup;
   tile.lhs = left;
+  auto leftScale = [&](Value block, int64_t row, int64_t which) -> Value {
+    return memref::LoadOp::create(
+        b, rounded.scales, ValueRange{rows[row], block, math.constant(which)});
+  };
+  tile.lhsScale = leftScale;
   tile.prefetches = prefetches;
   return vectors.emit(b, tile, std::move(accs));
 }

@@ -194,22 +194,30 @@ void sardonyx::cpu::emitBf16x3Product(
     ImplicitLocOpBuilder &b, int64_t rowTiles, Value steps, bool startsFromZero,
     SplitRows lhs, SplitPanel rhs, TileOperand dest,
     function_ref<void(Value, int64_t)> meanwhile) {
-  // Which parts are multiplied: from one to the next only one side changes.
+  // Which parts are multiplied: from one to the next only one side changes. Of
+  // a number that one part is exactly only that counts.
   using Product = std::pair<int64_t, int64_t>;
   constexpr Product kOfThree[] = {{2, 0}, {1, 0}, {0, 0},
                                   {0, 2}, {0, 1}, {1, 1}};
   constexpr Product kOfTwo[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {0, 0}};
-  int64_t parts = cast<MemRefType>(lhs.memref.getType()).getDimSize(2);
+  auto countParts = [](Value memref) {
+    return cast<MemRefType>(memref.getType()).getDimSize(2);
+  };
+  const int64_t parts = countParts(lhs.memref);
+  const int64_t columnParts = countParts(rhs.memref);
   ArrayRef<Product> products(kOfThree);
-  if (parts == 2)
+  if (columnParts == 1)
+    products = ArrayRef(kOfThree).slice(kBf16x3Terms - parts, parts);
+  else if (parts == 2)
     products = kOfTwo;
   IndexMath math(b);
   TileEmitter tiles(b, b.getBF16Type());
   Value zero = math.constant(0);
   TileOperand left = getTileOperand(
       b, lhs.memref, {lhs.block, lhs.step ? lhs.step : zero, zero, zero, zero});
-  TileOperand right =
-      getTileOperand(b, rhs.memref, {rhs.slot, zero, zero, zero, zero, zero});
+  TileOperand right = getTileOperand(
+      b, rhs.memref,
+      {rhs.slot, rhs.step ? rhs.step : zero, zero, zero, zero, zero});
   auto loadTiles = [&](Value address, int64_t part, int64_t count,
                        Value stride) {
     SmallVector<Value> loaded;
@@ -233,7 +241,7 @@ void sardonyx::cpu::emitBf16x3Product(
       return tiles.plus(address, distance);
     };
     Value leftStep = advance(left.address, parts);
-    Value rightStep = advance(right.address, kBf16x3Terms);
+    Value rightStep = advance(right.address, columnParts);
     SmallVector<Value> sums(loop.getRegionIterArgs()), rows, columns;
     int64_t ofRows = -1, ofColumns = -1;
     for (auto [number, product] : llvm::enumerate(products)) {
@@ -258,9 +266,9 @@ namespace {
 /// what it leaves over.
 class Amx : public MicroKernel {
 public:
-  Amx(StringRef name, PackedElement element, Unit unit,
-      bool (*isOn)(TargetAttr target))
-      : MicroKernel(name, element, unit), isOn(isOn) {}
+  Amx(StringRef name, ArrayRef<PackedElement> elements, Unit unit,
+      bool (*isOn)(TargetAttr target), SplitForm form = {})
+      : MicroKernel(name, elements, unit, form), isOn(isOn) {}
 
   bool isSupported(TargetAttr target) const override { return isOn(target); }
 
@@ -286,12 +294,36 @@ const MicroKernel &getAmxBf16() {
   return kernel;
 }
 
+static bool splitsFloats(TargetAttr target) {
+  return target.getF32() == F32Product::AmxBf16x6 &&
+         target.getVectorBits() >= 512;
+}
+
 const MicroKernel &getAmxBf16x6() {
-  static const Amx kernel("amx_bf16x6", PackedElement::F32,
-                          MicroKernel::Unit::SplitTiles, [](TargetAttr target) {
-                            return target.getF32() == F32Product::AmxBf16x6 &&
-                                   target.getVectorBits() >= 512;
-                          });
+  static const Amx kernel("amx_bf16x6",
+                          {PackedElement::F32, PackedElement::U2,
+                           PackedElement::U4, PackedElement::U8},
+                          MicroKernel::Unit::SplitTiles, splitsFloats);
+  return kernel;
+}
+
+const MicroKernel &getAmxBf16x3() {
+  static const Amx kernel(
+      "amx_bf16x3", {PackedElement::U2, PackedElement::U4, PackedElement::U8},
+      MicroKernel::Unit::SplitTiles, splitsFloats,
+      {/*rowParts=*/3, /*columnParts=*/1, /*scalesSums=*/true});
+  return kernel;
+}
+
+const MicroKernel &getAmxBf16x1() {
+  static const Amx kernel(
+      "amx_bf16x1", {PackedElement::U2, PackedElement::U4, PackedElement::U8},
+      MicroKernel::Unit::SplitTiles,
+      [](TargetAttr target) {
+        return target.getBf16() == Bf16Product::Amx &&
+               target.getVectorBits() >= 512;
+      },
+      {/*rowParts=*/1, /*columnParts=*/1});
   return kernel;
 }
 

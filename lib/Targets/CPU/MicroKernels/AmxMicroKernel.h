@@ -68,21 +68,24 @@ inline constexpr int64_t kBlockColumns = 2 * kTileRows;
 /// The columns of a panel as tile registers.
 inline constexpr int64_t kColumnTiles = 2;
 
-/// Parts of a block of rows: [block, step, part, row, value of k], three or two
+/// Parts of a block of rows: [block, step, part, row, value of k], one to three
 /// of each number, from `step` on (null: the first).
 struct SplitRows {
   mlir::Value memref, block, step;
 };
-/// Parts of a panel of columns, and how many tile registers have columns.
+/// Parts of a panel of columns, three or one of each number, from `step` on
+/// (null: the first), and how many tile registers have columns.
 struct SplitPanel {
   mlir::Value memref, slot;
   int64_t tiles = kColumnTiles;
+  mlir::Value step = {};
 };
 
 /// Emits dest[i, j] += sum_k lhs[i, k] * rhs[k, j], or without what there was,
 /// on f32, for `rowTiles` * 16 rows, from the parts of rows `lhs` and of
-/// columns `rhs`. Before each of the products of a step, six or five (numbered
-/// from 0), `meanwhile` is called to emit what else there is to do.
+/// columns `rhs`. Before each of the products of a step, six for three parts by
+/// three (numbered from 0), `meanwhile` is called to emit what else there is to
+/// do.
 void emitBf16x3Product(
     mlir::ImplicitLocOpBuilder &b, int64_t rowTiles, mlir::Value steps,
     bool startsFromZero, SplitRows lhs, SplitPanel rhs, TileOperand dest,

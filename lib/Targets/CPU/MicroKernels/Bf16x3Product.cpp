@@ -27,16 +27,20 @@ static constexpr int64_t kLanes = kTileRows;
 static constexpr int64_t kHalves = kColumnTiles;
 
 MemRefType sardonyx::cpu::getSplitRowsType(MLIRContext *context, int64_t blocks,
-                                           int64_t steps) {
-  return MemRefType::get({blocks, steps, kBf16x3Terms, kBlockRows, kStepDepth},
+                                           int64_t steps, int64_t parts) {
+  return MemRefType::get({blocks, steps, parts, kBlockRows, kStepDepth},
                          BFloat16Type::get(context));
 }
 
 MemRefType sardonyx::cpu::getSplitColumnsType(MLIRContext *context,
-                                              int64_t slots, int64_t steps) {
-  return MemRefType::get(
-      {slots, steps, kBf16x3Terms, kHalves, kStepPairs, 2 * kLanes},
-      BFloat16Type::get(context));
+                                              int64_t slots, int64_t steps,
+                                              int64_t parts) {
+  return MemRefType::get({slots, steps, parts, kHalves, kStepPairs, 2 * kLanes},
+                         BFloat16Type::get(context));
+}
+
+static int64_t countParts(Value memref) {
+  return cast<MemRefType>(memref.getType()).getDimSize(2);
 }
 
 MemRefType sardonyx::cpu::getMagnitudesType(MLIRContext *context,
@@ -113,6 +117,28 @@ static Value emitInterleave(ImplicitLocOpBuilder &b, Value first,
       arith::OrIOp::create(b, lower, upper));
 }
 
+/// A vector of f32 rounded to bf16, each as the upper half of a lane.
+static Value emitRounded(ImplicitLocOpBuilder &b, Value value) {
+  Type bitsType = getBitsType(b);
+  Value rounded = arith::TruncFOp::create(
+      b, VectorType::get({kLanes}, b.getBF16Type()), value);
+  Value bits = arith::ExtUIOp::create(
+      b, bitsType,
+      vector::BitCastOp::create(b, VectorType::get({kLanes}, b.getI16Type()),
+                                rounded));
+  return arith::BitcastOp::create(
+      b, value.getType(),
+      arith::ShLIOp::create(b, bits, emitSplat(b, bitsType, 16)));
+}
+
+/// The `count` parts of a vector of f32, as such.
+static SmallVector<Value> emitParts(ImplicitLocOpBuilder &b, Value value,
+                                    int64_t count) {
+  if (count == 1)
+    return {emitRounded(b, value)};
+  return llvm::to_vector(emitSplit(b, value));
+}
+
 static Value emitNoMagnitudes(ImplicitLocOpBuilder &b) {
   return emitSplat(b, getBitsType(b), 0);
 }
@@ -167,8 +193,9 @@ Value sardonyx::cpu::emitRowParts(ImplicitLocOpBuilder &b, Value source,
     Value seen = emitLarger(b, steps.getRegionIterArg(0), first);
     Value second = load(math.add(k, kLanes));
     Value largest = emitLarger(b, seen, second);
-    auto low = emitSplit(b, first), high = emitSplit(b, second);
-    for (int64_t p = 0; p < kBf16x3Terms; ++p)
+    const int64_t count = countParts(parts);
+    auto low = emitParts(b, first, count), high = emitParts(b, second, count);
+    for (int64_t p = 0; p < count; ++p)
       emitStore(b, emitJoin(b, low[p], high[p]), parts,
                 {block, step, math.constant(p), inBlock, zero});
     scf::YieldOp::create(b, largest);
@@ -211,8 +238,9 @@ void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value firstPair,
     SmallVector<Value> next;
     for (int64_t half = 0; half < to.halves; ++half) {
       Value first = load(k, half), second = load(math.add(k, 1), half);
-      auto even = emitSplit(b, first), odd = emitSplit(b, second);
-      for (int64_t p = 0; p < kBf16x3Terms; ++p)
+      const int64_t count = countParts(to.parts);
+      auto even = emitParts(b, first, count), odd = emitParts(b, second, count);
+      for (int64_t p = 0; p < count; ++p)
         emitStore(
             b, emitInterleave(b, even[p], odd[p]), to.parts,
             {to.slot, step, math.constant(p), math.constant(half), pair, zero});
@@ -224,6 +252,13 @@ void sardonyx::cpu::emitColumnParts(ImplicitLocOpBuilder &b, Value firstPair,
   for (int64_t half = 0; half < to.halves; ++half)
     emitStore(b, pairs.getResult(half), to.magnitudes,
               {to.slot, math.constant(half), zero});
+}
+
+Value sardonyx::cpu::emitBf16Pairs(ImplicitLocOpBuilder &b, Value even,
+                                   Value odd, bool isRounded) {
+  if (isRounded)
+    return emitInterleave(b, emitRounded(b, even), emitRounded(b, odd));
+  return emitInterleave(b, even, odd);
 }
 
 Value sardonyx::cpu::emitAreColumnsBad(ImplicitLocOpBuilder &b,

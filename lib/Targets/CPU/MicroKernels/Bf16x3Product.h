@@ -29,12 +29,13 @@ namespace sardonyx::cpu {
 /// The parts of `blocks` times `kBlockRows` rows of a left-hand side, for
 /// `steps` steps: [block, step, part, row, value of k].
 mlir::MemRefType getSplitRowsType(mlir::MLIRContext *context, int64_t blocks,
-                                  int64_t steps);
+                                  int64_t steps, int64_t parts = kBf16x3Terms);
 /// The parts of `kBlockColumns` columns of a right-hand side, of some panels:
 /// [slot, step, part, half of the columns, pair of values of k, column and
 /// which of the pair].
 mlir::MemRefType getSplitColumnsType(mlir::MLIRContext *context, int64_t slots,
-                                     int64_t steps);
+                                     int64_t steps,
+                                     int64_t parts = kBf16x3Terms);
 /// The largest magnitudes of these columns, as bits: [slot, half, column].
 mlir::MemRefType getMagnitudesType(mlir::MLIRContext *context, int64_t slots);
 
@@ -44,11 +45,11 @@ struct DepthRange {
   mlir::Value first, end, steps;
 };
 
-/// Writes the parts of rows `row` and following of a matrix (the last two
-/// dimensions of `source`, at `lead`) to block `block` of `parts`; rows from
-/// `endRow` on repeat the last. `isFull` tells that no step has fewer values of
-/// k than others. Gives (i1) whether products of them would be wrong: a number
-/// is not finite, or all of a row are tiny.
+/// Writes the parts, three or one, of rows `row` and following of a matrix (the
+/// last two dimensions of `source`, at `lead`) to block `block` of `parts`;
+/// rows from `endRow` on repeat the last. `isFull` tells that no step has fewer
+/// values of k than others. Gives (i1) whether products of them would be wrong:
+/// a number is not finite, or all of a row are tiny.
 mlir::Value emitRowParts(mlir::ImplicitLocOpBuilder &b, mlir::Value source,
                          mlir::ValueRange lead, mlir::Value row,
                          mlir::Value endRow, const DepthRange &depth,
@@ -72,6 +73,11 @@ void emitColumnParts(
     mlir::ImplicitLocOpBuilder &b, mlir::Value firstPair, mlir::Value endPair,
     llvm::function_ref<mlir::Value(mlir::Value k, int64_t half)> load,
     const ColumnParts &to);
+
+/// Two values of k of some columns as bf16, pair by pair: rounded, or (not
+/// `isRounded`) without what bf16 have no bits for.
+mlir::Value emitBf16Pairs(mlir::ImplicitLocOpBuilder &b, mlir::Value even,
+                          mlir::Value odd, bool isRounded);
 
 /// Whether (i1) products of the columns would be wrong: as of rows.
 mlir::Value emitAreColumnsBad(mlir::ImplicitLocOpBuilder &b,

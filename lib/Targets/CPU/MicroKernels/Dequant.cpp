@@ -36,6 +36,23 @@ public:
                           SmallVector<Value> accs) const override;
 };
 
+/// The same by products of bytes: rows are rounded before.
+class DequantVnni : public MicroKernel {
+public:
+  DequantVnni()
+      : MicroKernel("dequant_vnni",
+                    {PackedElement::U2, PackedElement::U4, PackedElement::U8}) {
+  }
+
+  bool isSupported(TargetAttr target) const override {
+    return target.getInt8() >= Int8Product::Vnni;
+  }
+  bool roundsRows() const override { return true; }
+
+  SmallVector<Value> emit(ImplicitLocOpBuilder &b, const PackedTile &tile,
+                          SmallVector<Value> accs) const override;
+};
+
 } // namespace
 
 /// The sums of products of `size` values of k from `first` on, which share
@@ -108,7 +125,64 @@ SmallVector<Value> Dequant::emit(ImplicitLocOpBuilder &b,
   });
 }
 
+/// The sums of the products of a block: integers of four values of k at a time,
+/// then less the zero points, times the scales of the rows.
+static SmallVector<Value> emitSumsOfBytes(ImplicitLocOpBuilder &b,
+                                          const PackedTile &tile, Value block,
+                                          int64_t size) {
+  IndexMath math(b);
+  const MicroKernel &vnni = *findMicroKernel("vnni");
+  SmallVector<DequantNumbers> panels;
+  for (int64_t p = 0; p < tile.panels; ++p)
+    panels.emplace_back(b, tile, math.add(tile.panel, p), block);
+  Value first = math.mul(block, tile.block / kQuantizedGroup);
+  auto left = [&](Value group, int64_t r) {
+    return tile.lhs(math.add(first, group), r, kQuantizedGroup);
+  };
+  auto right = [&](Value group, int64_t p) {
+    return panels[p].emitBytes(panels[p].load(math.add(first, group)));
+  };
+  auto multiplyAdd = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
+                         Value sum) {
+    // Weights are unsigned.
+    return vnni.emitStep(b, tile.target, rhs, lhs, sum);
+  };
+  Value none = emitSplat(b, VectorType::get({tile.width}, b.getI32Type()), 0);
+  SmallVector<Value> sums = emitContractionLoop(
+      b, math.constant(llvm::divideCeil(size, kQuantizedGroup)), tile.rows,
+      tile.panels, SmallVector<Value>(tile.rows * tile.panels, none), left,
+      right, /*prefetches=*/{}, multiplyAdd);
+  auto floats = VectorType::get({tile.width}, b.getF32Type());
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    auto scale = [&](int64_t which) -> Value {
+      return vector::BroadcastOp::create(b, floats,
+                                         tile.lhsScale(block, r, which));
+    };
+    Value factor = scale(0), minus = scale(1);
+    for (int64_t p = 0; p < tile.panels; ++p) {
+      Value &sum = sums[r * tile.panels + p];
+      Value offset = arith::MulFOp::create(b, panels[p].getZeroPoints(), minus);
+      sum = vector::FMAOp::create(b, arith::SIToFPOp::create(b, floats, sum),
+                                  factor, offset);
+    }
+  }
+  return sums;
+}
+
+SmallVector<Value> DequantVnni::emit(ImplicitLocOpBuilder &b,
+                                     const PackedTile &tile,
+                                     SmallVector<Value> accs) const {
+  return emitDequantBlocks(b, tile, accs, [&](Value block, int64_t size) {
+    return emitSumsOfBytes(b, tile, block, size);
+  });
+}
+
 namespace sardonyx::cpu {
+
+const MicroKernel &getDequantVnni() {
+  static const DequantVnni kernel;
+  return kernel;
+}
 
 const MicroKernel &getDequant() {
   static const Dequant kernel;

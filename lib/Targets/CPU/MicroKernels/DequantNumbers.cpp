@@ -68,11 +68,12 @@ Value DequantNumbers::load(Value group) {
                                    bytes);
 }
 
-Value DequantNumbers::emit(Value loaded, Value place) {
+/// Words of the tile's columns, each with its integer of the values of k that
+/// begin at bit `start` in the lowest bits, as registers.
+SmallVector<Value> DequantNumbers::emitShifted(Value loaded, Value start) {
   IndexMath math(b);
   const int64_t lanes = width * repeats;
   auto type = VectorType::get({lanes}, b.getI32Type());
-  auto floats = VectorType::get({lanes}, b.getF32Type());
   SmallVector<int64_t> order;
   SmallVector<int32_t> distances;
   for (int64_t i = 0; i < lanes; ++i) {
@@ -81,7 +82,7 @@ Value DequantNumbers::emit(Value loaded, Value place) {
   }
   if (repeats > 1)
     loaded = vector::ShuffleOp::create(b, loaded, loaded, order);
-  Value start = math.add(math.mul(place, 8), math.mul(part, bits));
+  start = math.add(start, math.mul(part, bits));
   SmallVector<Value> parts;
   for (int64_t i = 0; i < tile.width / lanes; ++i) {
     Value amount = vector::BroadcastOp::create(
@@ -93,21 +94,75 @@ Value DequantNumbers::emit(Value loaded, Value place) {
           b, amount,
           arith::ConstantOp::create(
               b, DenseElementsAttr::get(type, ArrayRef<int32_t>(distances))));
-    Value number = arith::ShRUIOp::create(b, loaded, amount);
+    parts.push_back(arith::ShRUIOp::create(b, loaded, amount));
+  }
+  return parts;
+}
+
+Value DequantNumbers::emitBytes(Value loaded) {
+  if (bits == 8)
+    return loaded;
+  SmallVector<Value> parts = emitShifted(loaded, IndexMath(b).constant(0));
+  constexpr int64_t kOnes = 0x01010101;
+  for (Value &part : parts)
+    part = arith::AndIOp::create(
+        b, part, emitSplat(b, part.getType(), kOnes * ((1 << bits) - 1)));
+  return emitConcatenation(b, std::move(parts));
+}
+
+Value DequantNumbers::getZeroPoints() {
+  if (cast<ShapedType>(tile.scales.getType()).getDimSize(2) == 2)
+    return zero;
+  return emitFloatSplat(b, VectorType::get({tile.width}, b.getF32Type()),
+                        std::ldexp(1.0f, int(bits) - 1));
+}
+
+Value DequantNumbers::emit(Value loaded, Value place) {
+  SmallVector<Value> parts = emitShifted(loaded, IndexMath(b).mul(place, 8));
+  auto floats = VectorType::get({width * repeats}, b.getF32Type());
+  for (Value &part : parts) {
     if (table) {
-      parts.push_back(LLVM::CallIntrinsicOp::create(
-                          b, floats,
-                          b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
-                          ValueRange{table, number})
-                          .getResult(0));
+      part = LLVM::CallIntrinsicOp::create(
+                 b, floats, b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
+                 ValueRange{table, part})
+                 .getResult(0);
       continue;
     }
-    number =
-        arith::AndIOp::create(b, number, emitSplat(b, type, (1 << bits) - 1));
-    parts.push_back(arith::SIToFPOp::create(b, floats, number));
+    part = arith::AndIOp::create(b, part,
+                                 emitSplat(b, part.getType(), (1 << bits) - 1));
+    part = arith::SIToFPOp::create(b, floats, part);
   }
   Value numbers = emitConcatenation(b, std::move(parts));
   return zero ? Value(arith::SubFOp::create(b, numbers, zero)) : numbers;
+}
+
+Value cpu::emitDequantized(ImplicitLocOpBuilder &b, const PackedTile &tile,
+                           Value k) {
+  IndexMath math(b);
+  Value block = math.div(k, tile.block);
+  DequantNumbers numbers(b, tile, tile.panel, block);
+  Value number = numbers.emit(numbers.load(math.div(k, kQuantizedGroup)),
+                              math.rem(k, math.constant(kQuantizedGroup)));
+  return arith::MulFOp::create(
+      b, number, emitParameters(b, tile, tile.panel, block, /*which=*/0));
+}
+
+std::array<Value, kQuantizedGroup>
+cpu::emitDequantizedGroup(ImplicitLocOpBuilder &b, const PackedTile &tile,
+                          Value group, bool isScaled) {
+  IndexMath math(b);
+  Value block = math.div(math.mul(group, kQuantizedGroup), tile.block);
+  DequantNumbers numbers(b, tile, tile.panel, block);
+  Value words = numbers.load(group), scale;
+  if (isScaled)
+    scale = emitParameters(b, tile, tile.panel, block, /*which=*/0);
+  std::array<Value, kQuantizedGroup> result;
+  for (auto [place, number] : llvm::enumerate(result)) {
+    number = numbers.emit(words, math.constant(place));
+    if (isScaled)
+      number = arith::MulFOp::create(b, number, scale);
+  }
+  return result;
 }
 
 SmallVector<Value> cpu::emitDequantBlocks(

@@ -10,6 +10,8 @@
 
 #include "MicroKernels/MicroKernel.h"
 
+#include <array>
+
 namespace sardonyx::cpu {
 
 /// The columns of a tile in one panel and one block of a quantised right-hand
@@ -23,8 +25,15 @@ public:
   mlir::Value load(mlir::Value group);
   /// The integers of value `place` of a group less their zero points, as f32.
   mlir::Value emit(mlir::Value words, mlir::Value place);
+  /// The integers of a group, a byte each (i32).
+  mlir::Value emitBytes(mlir::Value words);
+  /// Zero points (f32).
+  mlir::Value getZeroPoints();
 
 private:
+  llvm::SmallVector<mlir::Value> emitShifted(mlir::Value loaded,
+                                             mlir::Value start);
+
   mlir::ImplicitLocOpBuilder &b;
   const PackedTile &tile;
   const mlir::Value panel;
@@ -37,6 +46,16 @@ private:
   /// Zero points, unless the table has them; the table, where there is one.
   mlir::Value zero, table;
 };
+
+/// The numbers of value `k` of a tile's panel in its columns.
+mlir::Value emitDequantized(mlir::ImplicitLocOpBuilder &b,
+                            const PackedTile &tile, mlir::Value k);
+
+/// The same of the values of k of `group`, which share scales; times these, or
+/// (not `isScaled`) without.
+std::array<mlir::Value, kQuantizedGroup>
+emitDequantizedGroup(mlir::ImplicitLocOpBuilder &b, const PackedTile &tile,
+                     mlir::Value group, bool isScaled);
 
 /// accs + scales * sums, block after block; `emitSums` gives the sums of the
 /// `size` values of k of one.

@@ -46,8 +46,22 @@ struct PackedTile {
   /// the left-hand side, or the values of a group in an i32, zeros past them.
   llvm::function_ref<mlir::Value(mlir::Value group, int64_t row, int64_t count)>
       lhs;
+  /// Of a micro-kernel that rounds rows `lhs` gives groups of bytes, and this a
+  /// number (f32) of a row and a block of values of k: 0, the scale of its
+  /// integers, and 1, minus the sum of what they stand for.
+  llvm::function_ref<mlir::Value(mlir::Value block, int64_t row, int64_t which)>
+      lhsScale;
   /// What the loop over k fetches beside.
   llvm::ArrayRef<Prefetch> prefetches = {};
+};
+
+/// What tile registers multiply in the place of f32.
+struct SplitForm {
+  /// How many bf16 make a number of a row, and of a column; one is rounded.
+  int64_t rowParts = 3, columnParts = 3;
+  /// Whether those of columns are integers less their zero points, exactly, and
+  /// scales multiply sums of blocks.
+  bool scalesSums = false;
 };
 
 /// A row of the table.
@@ -60,7 +74,7 @@ public:
     /// Tile registers, which take the rows and the values of k that fill them;
     /// the rest goes by the fastest micro-kernel on vectors.
     Tiles,
-    /// The same, of f32 that are split into three bf16 (Bf16x3Product.h).
+    /// The same, of f32 that are split into bf16 (Bf16x3Product.h).
     SplitTiles,
   };
 
@@ -71,6 +85,8 @@ public:
   /// As plans spell it.
   llvm::StringRef getName() const { return name; }
   Unit getUnit() const { return unit; }
+  /// That of split tiles.
+  const SplitForm &getForm() const { return form; }
   /// Whether it takes right-hand sides of such elements.
   bool takes(PackedElement element) const {
     return llvm::is_contained(elements, element);
@@ -80,6 +96,8 @@ public:
   /// Whether an instruction or two multiply a register by another and add them
   /// up.
   virtual bool isShort() const { return true; }
+  /// Whether it takes rows of f32 as signed bytes with scales for blocks.
+  virtual bool roundsRows() const { return false; }
 
   /// accumulator + lhs * rhs on vectors; lanes of `lhs` and `rhs` hold a group
   /// of values of k.
@@ -93,8 +111,8 @@ public:
 
 protected:
   MicroKernel(llvm::StringRef name, llvm::ArrayRef<PackedElement> elements,
-              Unit unit = Unit::Vectors)
-      : name(name), elements(elements), unit(unit) {}
+              Unit unit = Unit::Vectors, SplitForm form = {})
+      : name(name), elements(elements), unit(unit), form(form) {}
 
   /// A group of values of k of `panel` in the tile's columns, as a vector.
   virtual mlir::Value emitRhs(mlir::ImplicitLocOpBuilder &b,
@@ -105,6 +123,7 @@ private:
   const llvm::StringRef name;
   const llvm::SmallVector<PackedElement, 3> elements;
   const Unit unit;
+  const SplitForm form;
 };
 
 /// All of them; of those that take the same elements the fastest first.

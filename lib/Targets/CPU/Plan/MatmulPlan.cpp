@@ -10,6 +10,8 @@
 #include "MicroKernels/AmxMicroKernel.h"
 #include "MicroKernels/Bf16x3Product.h"
 
+#include "dialects/SDX/RoundedType.h"
+
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 
 #include <numeric>
@@ -50,6 +52,40 @@ MatmulFacts::MatmulFacts(PackedMatmulOp op, TargetAttr target)
   if (n)
     panels = llvm::divideCeil(*n, packing.getPanel());
   comesFromMemory = !op.isRhsBatched() && Prefetch::pays(op.getRhs());
+  block = op.getBlock().value_or(0);
+  hasWholeZeros = op.getWholeZeros();
+  rounded = sdx::getRoundedType(op);
+}
+
+bool MatmulFacts::suits(const MicroKernel &micro) const {
+  const SplitForm &form = micro.getForm();
+  // So many products of bytes are below 2^31.
+  constexpr int64_t kMostBytes = 1 << 15;
+  if (micro.roundsRows())
+    return rounded && rounded.isInteger(8) && block % kQuantizedGroup == 0 &&
+           block <= kMostBytes;
+  if (micro.getUnit() != MicroKernel::Unit::SplitTiles)
+    return true;
+  // bf16 lose less than bytes.
+  if (form.rowParts == 1 && !rounded)
+    return false;
+  if (form.columnParts == 1 && block % kQuantizedGroup && block < *depth)
+    return false;
+  return !form.scalesSums || (hasWholeZeros && block % kStepDepth == 0);
+}
+
+const MicroKernel *MatmulFacts::selectExact() const {
+  MatmulFacts exact = *this;
+  exact.rounded = nullptr;
+  return exact.select(MicroKernel::Unit::Vectors);
+}
+
+const MicroKernel *MatmulFacts::select(MicroKernel::Unit unit) const {
+  for (const MicroKernel *micro : getMicroKernels())
+    if (micro->getUnit() == unit && micro->takes(packing.getElement()) &&
+        micro->isSupported(target) && suits(*micro))
+      return micro;
+  return nullptr;
 }
 
 int64_t MatmulFacts::countTileSteps() const {
@@ -86,14 +122,27 @@ static void planBf16x3(const MatmulFacts &facts, MatmulPlan &plan) {
     return llvm::alignTo(llvm::divideCeil(whole, llvm::divideCeil(whole, most)),
                          unit);
   };
-  plan.partRows = share(facts.m.value_or(kMaxRows), kMaxRows, kBlockRows);
-  constexpr int64_t kBf16x3Bytes = kBf16x3Terms * 2;
-  int64_t most =
-      std::max<int64_t>(llvm::alignDown(facts.target.getL2Bytes() / 2 /
-                                            (plan.partRows * kBf16x3Bytes),
-                                        kStepDepth),
-                        kStepDepth);
-  plan.partDepth = share(facts.k.value_or(most), most, kStepDepth);
+  const int64_t rows = facts.packing.isQuantized()
+                           ? (getenv("PR") ? atoi(getenv("PR")) : kMaxRows / 2)
+                           : kMaxRows;
+  plan.partRows = share(facts.m.value_or(rows), rows, kBlockRows);
+  const int64_t bytes = split->getForm().rowParts * 2;
+  int64_t most = std::max<int64_t>(
+      llvm::alignDown(facts.target.getL2Bytes() / 2 / (plan.partRows * bytes),
+                      kStepDepth),
+      kStepDepth);
+  int64_t unit = kStepDepth;
+  if (split->getForm().scalesSums) {
+    // Whole blocks, or whole parts of one.
+    unit = std::min(facts.block, most);
+    while (facts.block % unit)
+      unit -= kStepDepth;
+    constexpr int64_t kScaledDepth = 128;
+    while (unit < kScaledDepth && *facts.depth % (2 * unit) == 0)
+      unit *= 2;
+    most = facts.block > most ? unit : llvm::alignDown(most, unit);
+  }
+  plan.partDepth = share(facts.k.value_or(most), most, unit);
   // Of some panels in a row all but one are split on the side, but they must
   // suffice for all threads.
   constexpr int64_t kMaxPanels = 4, kMinGroups = 6;

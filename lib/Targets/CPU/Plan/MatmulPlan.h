@@ -39,6 +39,12 @@ struct MatmulFacts {
   int64_t minRows = 0;
   /// Values of k in the left-hand side.
   std::optional<int64_t> depth;
+  /// Values of k of a quantised right-hand side that share scales, and whether
+  /// zero points are whole numbers.
+  int64_t block = 0;
+  bool hasWholeZeros = false;
+  /// What kernels may round the left-hand side to; null: to nothing.
+  mlir::Type rounded;
   /// See cpu.packed_matmul.
   std::optional<int64_t> strassen;
   /// Whether the right-hand side comes from memory in each run: what another
@@ -51,9 +57,11 @@ struct MatmulFacts {
     return packing.isQuantized() || packing.isCompressed();
   }
   /// The fastest micro-kernel on `unit`; null if there is none.
-  const MicroKernel *select(MicroKernel::Unit unit) const {
-    return selectMicroKernel(packing.getElement(), target, unit);
-  }
+  const MicroKernel *select(MicroKernel::Unit unit) const;
+  /// The fastest on vectors that rounds nothing.
+  const MicroKernel *selectExact() const;
+  /// Whether a micro-kernel that takes such elements takes these operands.
+  bool suits(const MicroKernel &micro) const;
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() const;
   /// What is known where a case of a plan is taken, that for `maxRows` after
@@ -102,7 +110,7 @@ struct MatmulPlan {
   bool usesTiles() const {
     return micro->getUnit() == MicroKernel::Unit::Tiles;
   }
-  /// Whether they take f32, as sums of three bf16.
+  /// Whether they take f32, as sums of bf16 or rounded.
   bool usesBf16x3() const {
     return micro->getUnit() == MicroKernel::Unit::SplitTiles;
   }

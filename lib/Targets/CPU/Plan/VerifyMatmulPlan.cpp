@@ -36,6 +36,8 @@ static std::string whyNotMicro(const MatmulFacts &facts, StringRef name) {
   if (!micro->isSupported(facts.target))
     return ("the processor has no instructions for micro-kernel '" + name + "'")
         .str();
+  if (!facts.suits(*micro))
+    return ("its operands are not those of micro-kernel '" + name + "'").str();
   return "";
 }
 
@@ -110,6 +112,9 @@ static std::string whyNotTileRegisters(const MatmulFacts &facts,
       plan.partRows * plan.partDepth * kBf16x3Terms * 2 > kMaxPartBytes)
     return "'part_rows' and 'part_depth' are multiples of 32, of at most 64 "
            "MiB of bf16, and 'part_panels' is 1 or more";
+  if (plan.micro->getForm().scalesSums && plan.partDepth % facts.block &&
+      facts.block % plan.partDepth)
+    return "'part_depth' is some blocks that share scales, or a part of one";
   return "";
 }
 
@@ -150,14 +155,14 @@ static std::string whyNotCase(const MatmulFacts &facts, MatmulCaseAttr of,
     return "only panels of known size, without scales, that come from memory "
            "are fetched";
   if (isDirect && (plan.usesBf16x3() || of.getStrassen()))
-    return "a direct case is neither by 'amx_bf16x6' nor by Strassen's "
+    return "a direct case is neither by split tiles nor by Strassen's "
            "algorithm";
   if (plan.micro->getUnit() != MicroKernel::Unit::Vectors)
     if (std::string reason = whyNotTileRegisters(facts, plan); !reason.empty())
       return reason;
   if (!plan.usesBf16x3() &&
       (plan.partRows || plan.partDepth || plan.partPanels))
-    return "parts of rows, values of k and panels are for 'amx_bf16x6'";
+    return "parts of rows, values of k and panels are for split tiles";
   return of.getStrassen() ? whyNotStrassen(facts, plan, of.getStrassen()) : "";
 }
 
@@ -175,7 +180,7 @@ std::string cpu::whyNot(const MatmulFacts &facts, MatmulPlanAttr plan) {
     const bool isLast = i + 1 == cases.size();
     const bool needsDirect = needsDirectCase(known, MatmulPlan::get(known, of));
     if (needsDirect && (!isLast || !plan.getDirect()))
-      return "a case by 'amx_bf16x6' or Strassen's algorithm is the last, and "
+      return "a case by split tiles or Strassen's algorithm is the last, and "
              "wants a direct one beside it";
     if (isLast && !needsDirect && plan.getDirect())
       return "no run takes its direct case";

@@ -5,17 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_LIB_DISPATCH_ATTENTION_ROUNDEDTYPE_H
-#define SARDONYX_LIB_DISPATCH_ATTENTION_ROUNDEDTYPE_H
+#ifndef SARDONYX_SDX_ROUNDEDTYPE_H
+#define SARDONYX_SDX_ROUNDEDTYPE_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Operation.h"
 
-namespace sardonyx::attention {
+namespace sardonyx::sdx {
 
 /// Of a product of f32, or of attention that is made of two of them: the type
 /// that it may round its operands to as it reads them. Where they lie in memory
-/// they stay f32.
+/// they stay f32. With i8 the left-hand side of a sdx.dequant_matmul may become
+/// integers, with a scale for each row of a block, or operands may lose as
+/// little in another way.
 inline constexpr llvm::StringLiteral kRoundedAttr = "sdx.rounded";
 
 /// That type; null where there is none.
@@ -24,6 +26,6 @@ inline mlir::Type getRoundedType(mlir::Operation *op) {
   return attr ? attr.getValue() : mlir::Type();
 }
 
-} // namespace sardonyx::attention
+} // namespace sardonyx::sdx
 
-#endif // SARDONYX_LIB_DISPATCH_ATTENTION_ROUNDEDTYPE_H
+#endif // SARDONYX_SDX_ROUNDEDTYPE_H
