@@ -56,8 +56,10 @@ struct LowBitWeights {
 private:
   int64_t blocks() { return k / block; }
   bool matchBlocks(RankedTensorType matrix);
+  Value makeUnsigned(ImplicitLocOpBuilder &b, Value numbers);
   Value packIntegers(ImplicitLocOpBuilder &b);
-  Value getParameter(ImplicitLocOpBuilder &b, Value given);
+  Value getParameter(ImplicitLocOpBuilder &b, Value given, Type number,
+                     int64_t onnxType);
   Value getZeroPoints(ImplicitLocOpBuilder &b);
 };
 
@@ -178,36 +180,51 @@ std::optional<LowBitWeights> LowBitWeights::match(Value value, bool transposed,
   return weights;
 }
 
-/// The integers as [N, blocks, bytes of a block], the lowest bits first.
-Value LowBitWeights::packIntegers(ImplicitLocOpBuilder &b) {
-  Type i32 = b.getI32Type();
-  Value numbers = transposed ? op.getX() : transposeMatrix(b, op.getX());
-  numbers = castTo(b, numbers, i32, kOnnxInt32);
-  int64_t perByte = 8 / bits;
-  SmallVector<int64_t> shape = {n, blocks(), block / perByte, perByte};
+/// `numbers` [..., C] of i32 as bytes [..., C * bits / 8], the lowest bits
+/// first.
+static Value packBytes(ImplicitLocOpBuilder &b, Value numbers, int64_t bits) {
+  const int64_t perByte = 8 / bits;
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(numbers.getType()).getShape());
+  shape.back() /= perByte;
+  shape.push_back(perByte);
   numbers = reshapeTo(b, numbers, shape);
   auto type = cast<RankedTensorType>(numbers.getType());
-  if (isSigned)
-    numbers = onnx::AddOp::create(b, type, numbers,
-                                  makeConstant(b, {}, {1 << (bits - 1)}));
   SmallVector<int32_t> weights;
   for (int64_t j = 0; j < perByte; ++j)
     weights.push_back(1 << (j * bits));
   numbers = onnx::MulOp::create(b, type, numbers,
                                 makeConstant(b, {perByte}, weights));
   auto list = RankedTensorType::get({1}, b.getI64Type());
-  Value last = onnx::createConstant(b, b.getLoc(),
-                                    DenseElementsAttr::get(list, int64_t(3)));
+  Value last = onnx::createConstant(
+      b, b.getLoc(),
+      DenseElementsAttr::get(list, static_cast<int64_t>(shape.size()) - 1));
   Value bytes = onnx::ReduceSumOp::create(
       b, type.clone(ArrayRef(shape).drop_back()), numbers, last,
       /*keepdims=*/0, /*noop_with_empty_axes=*/0);
   return castTo(b, bytes, b.getIntegerType(8, /*isSigned=*/false), kOnnxUint8);
 }
 
-/// A scale or zero point as [N, blocks], in the scale's type.
-Value LowBitWeights::getParameter(ImplicitLocOpBuilder &b, Value given) {
-  Type number = getElementTypeOrSelf(op.getXScale());
-  Value value = castTo(b, given, number, onnxTypeOf(number));
+/// Integers of i32 as unsigned ones.
+Value LowBitWeights::makeUnsigned(ImplicitLocOpBuilder &b, Value numbers) {
+  if (!isSigned)
+    return numbers;
+  return onnx::AddOp::create(b, numbers.getType(), numbers,
+                             makeConstant(b, {}, {1 << (bits - 1)}));
+}
+
+/// The integers as [N, blocks, bytes of a block], the lowest bits first.
+Value LowBitWeights::packIntegers(ImplicitLocOpBuilder &b) {
+  Value numbers = transposed ? op.getX() : transposeMatrix(b, op.getX());
+  numbers = castTo(b, numbers, b.getI32Type(), kOnnxInt32);
+  numbers = reshapeTo(b, numbers, {n, blocks(), block});
+  return packBytes(b, makeUnsigned(b, numbers), bits);
+}
+
+/// A scale or zero point as [N, blocks], as numbers of `type`.
+Value LowBitWeights::getParameter(ImplicitLocOpBuilder &b, Value given,
+                                  Type number, int64_t onnxType) {
+  Value value = castTo(b, given, number, onnxType);
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getRank() == 2 && op.getBlockSize() > 0)
     return transposed ? value : transposeMatrix(b, value);
@@ -221,35 +238,34 @@ Value LowBitWeights::getParameter(ImplicitLocOpBuilder &b, Value given) {
                                 reshapeTo(b, value, {1, 1}), shape);
 }
 
-/// Zero points of the unsigned integers; null for the middle, which is 0 of
-/// signed ones.
+/// Zero points of the unsigned integers, in bytes as these, [N, bytes of all
+/// blocks]; null for the middle, which is 0 of signed ones.
 Value LowBitWeights::getZeroPoints(ImplicitLocOpBuilder &b) {
   if (!op.getXZeroPoint() && isSigned)
     return nullptr;
-  auto type = RankedTensorType::get({n, blocks()},
-                                    getElementTypeOrSelf(op.getXScale()));
-  auto constant = [&](double value) {
-    auto scalar = RankedTensorType::get({}, type.getElementType());
-    return onnx::createConstant(
-        b, b.getLoc(),
-        DenseElementsAttr::get(
-            scalar, b.getFloatAttr(type.getElementType(), value).getValue()));
+  const int64_t perByte = 8 / bits;
+  const int64_t whole = llvm::alignTo(blocks(), perByte);
+  auto zeros = [&](int64_t count) {
+    auto type = RankedTensorType::get({n, count}, b.getI32Type());
+    return onnx::createConstant(b, b.getLoc(),
+                                DenseElementsAttr::get(type, int32_t(0)));
   };
-  if (!op.getXZeroPoint()) {
-    Value zeros = onnx::createConstant(
-        b, b.getLoc(),
-        DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
-    return zeros;
-  }
-  Value zero = getParameter(b, op.getXZeroPoint());
-  if (!isSigned)
-    return zero;
-  return onnx::AddOp::create(b, type, zero, constant(1 << (bits - 1)));
+  if (!op.getXZeroPoint())
+    return packBytes(b, zeros(whole), bits);
+  Value zero = makeUnsigned(
+      b, getParameter(b, op.getXZeroPoint(), b.getI32Type(), kOnnxInt32));
+  if (whole > blocks())
+    zero = onnx::ConcatOp::create(
+        b, RankedTensorType::get({n, whole}, b.getI32Type()),
+        ValueRange{zero, zeros(whole - blocks())}, /*axis=*/1);
+  return packBytes(b, zero, bits);
 }
 
 Value LowBitWeights::multiply(ImplicitLocOpBuilder &b, Value lhs, Type type) {
+  const Type number = getElementTypeOrSelf(op.getXScale());
   return onnx::MSMatMulNBitsOp::create(
-      b, type, lhs, packIntegers(b), getParameter(b, op.getXScale()),
+      b, type, lhs, packIntegers(b),
+      getParameter(b, op.getXScale(), number, onnxTypeOf(number)),
       getZeroPoints(b), /*g_idx=*/Value(), /*bias=*/Value(), k, n,
       /*accuracy_level=*/0, bits, block);
 }

@@ -73,3 +73,23 @@ func.func @bytes_of_many_rows(%x: tensor<9x4xf32>) -> tensor<9x2xf32> {
   %y = onnx.MatMul(%x, %w) : (tensor<9x4xf32>, tensor<4x2xf32>) -> tensor<9x2xf32>
   return %y : tensor<9x2xf32>
 }
+
+// -----
+
+// Zero points are integers in bytes, too; blocks that fill no byte end in zeros.
+
+// CHECK-LABEL: func @zero_points
+// CHECK-DAG: %[[Z:.*]] = onnx.Constant() {value = dense<{{.*}}> : tensor<3x2xi4>}
+// CHECK: %[[ROWS:.*]] = onnx.Transpose(%{{.*}}) {{.*}} (tensor<3x2xi32>) -> tensor<2x3xi32>
+// CHECK: %[[UNSIGNED:.*]] = onnx.Add(%[[ROWS]]
+// CHECK: onnx.Concat(%[[UNSIGNED]], %{{.*}}) {axis = 1} : (tensor<2x3xi32>, tensor<2x1xi32>) -> tensor<2x4xi32>
+// CHECK: %[[BYTES:.*]] = onnx.Cast(%{{.*}}) {to = 2} : (tensor<2x2xi32>) -> tensor<2x2xui8>
+// CHECK: onnx.ms.MatMulNBits(%arg0, %{{.*}}, %{{.*}}, %[[BYTES]])
+func.func @zero_points(%x: tensor<?x6xf32>) -> tensor<?x2xf32> {
+  %q = onnx.Constant() {value = dense<1> : tensor<6x2xi4>} : () -> tensor<6x2xi4>
+  %s = onnx.Constant() {value = dense<0.5> : tensor<3x2xf32>} : () -> tensor<3x2xf32>
+  %z = onnx.Constant() {value = dense<[[1, -2], [3, -4], [5, -6]]> : tensor<3x2xi4>} : () -> tensor<3x2xi4>
+  %w = onnx.DequantizeLinear(%q, %s, %z) {axis = 0, block_size = 2} : (tensor<6x2xi4>, tensor<3x2xf32>, tensor<3x2xi4>) -> tensor<6x2xf32>
+  %y = onnx.MatMul(%x, %w) : (tensor<?x6xf32>, tensor<6x2xf32>) -> tensor<?x2xf32>
+  return %y : tensor<?x2xf32>
+}

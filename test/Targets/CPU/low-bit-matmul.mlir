@@ -1,5 +1,7 @@
 // RUN: onnx-opt %s --target=sapphirerapids -split-input-file -cpu-select-plans | FileCheck %s --check-prefix=PLAN
 // RUN: onnx-opt %s --target=sapphirerapids -split-input-file -cpu-lower-contractions -canonicalize -cse | FileCheck %s
+// RUN: onnx-opt %s --target=skylake-avx512 -split-input-file -cpu-select-plans | FileCheck %s --check-prefix=VECTORS
+// RUN: onnx-opt %s --target=skylake-avx512 -split-input-file -cpu-lower-contractions -canonicalize -cse | FileCheck %s --check-prefix=UNPACKED
 
 // Many rows by integers of few bits: these less whole zero points are bf16
 // exactly, so three products of parts make 32 values of k, of a block of scales;
@@ -18,6 +20,17 @@
 // CHECK: scf.for %{{.*}} = %c0 to %c32 step %c1
 // CHECK-COUNT-4: vector.fma
 // CHECK: vector.store
+
+// Without tile registers panels become f32 once for the rows of a chunk.
+// VECTORS-LABEL: func.func private @whole_zeros
+// VECTORS-SAME: <"fma", rows = 64, tile_rows = 6, tile_columns = 32, panels = 2, chunk_tiles = 11>
+// UNPACKED-LABEL: func.func private @whole_zeros
+// UNPACKED: %[[PANELS:.*]] = memref.alloc() {{.*}} : memref<2x256x32xf32>
+// UNPACKED: scf.for %{{.*}} = %c0 to %c64 step %c1
+// UNPACKED-COUNT-8: llvm.call_intrinsic "llvm.x86.avx512.permvar.sf.512"
+// UNPACKED-COUNT-4: vector.store %{{.*}}, %[[PANELS]]
+// UNPACKED: vector.load %[[PANELS]]
+// UNPACKED-COUNT-12: vector.fma
 func.func private @whole_zeros(%x: memref<64x256xf32>, %w: memref<16x64x64xi8>, %s: memref<16x8x2x32xf32>, %out: memref<64x512xf32>) attributes {sdx.kernel} {
   %tx = bufferization.to_tensor %x restrict : memref<64x256xf32> to tensor<64x256xf32>
   %tw = bufferization.to_tensor %w restrict : memref<16x64x64xi8> to tensor<16x64x64xi8>

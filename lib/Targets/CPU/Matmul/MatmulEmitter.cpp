@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matmul/MatmulEmitter.h"
+#include "MicroKernels/DequantNumbers.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -199,7 +200,7 @@ void MatmulEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
   if (shape.width == packed)
     return tile(first);
   // Where a column's integers lie in their bytes is an operand of instructions.
-  if (facts.packing.isQuantized()) {
+  if (facts.packing.isQuantized() && !chunk.unpacked) {
     for (int64_t column = 0; column < packed; column += shape.width) {
       Value at = math.add(first, column);
       emitIf(b, math.less(at, n), [&] { tile(at); });
@@ -297,7 +298,46 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                 nullptr);
 }
 
+/// The panels of a chunk as f32.
+Value MatmulEmitter::emitUnpackedPanels(ImplicitLocOpBuilder &b,
+                                        const Chunk &chunk) {
+  IndexMath math(b);
+  Value zero = math.constant(0);
+  const int64_t width = op.getPanelWidth();
+  const int64_t groups = llvm::divideCeil(*facts.depth, kQuantizedGroup);
+  Value panels = emitBuffer(
+      b, MemRefType::get({chunk.panels, groups * kQuantizedGroup, width},
+                         b.getF32Type()));
+  for (int64_t p = 0; p < chunk.panels; ++p) {
+    PackedTile tile = getPackedTile(chunk, /*rows=*/0, width);
+    tile.panel = math.add(chunk.panel, p);
+    tile.column = zero;
+    auto store = [&](Value numbers, Value k) {
+      emitStore(b, numbers, panels, {math.constant(p), k, zero});
+    };
+    if (facts.block % kQuantizedGroup && facts.block < *facts.depth) {
+      emitFor(b, zero, math.constant(*facts.depth), 1,
+              [&](Value k) { store(emitDequantized(b, tile, k), k); });
+      continue;
+    }
+    emitFor(b, zero, math.constant(groups), 1, [&](Value group) {
+      Value k = math.mul(group, kQuantizedGroup);
+      for (auto [i, numbers] : llvm::enumerate(
+               emitDequantizedGroup(b, tile, group, /*isScaled=*/true)))
+        store(numbers, math.add(k, i));
+    });
+  }
+  return panels;
+}
+
 void MatmulEmitter::emitRows(ImplicitLocOpBuilder &b, const Chunk &chunk) {
+  if (plan.unpacksPanels(facts)) {
+    Chunk unpacked = chunk;
+    unpacked.unpacked = emitUnpackedPanels(b, chunk);
+    emitRestOfRows(b, unpacked, chunk.firstRow);
+    memref::DeallocOp::create(b, unpacked.unpacked);
+    return;
+  }
   if (!plan.usesTiles())
     return emitRestOfRows(b, chunk, chunk.firstRow);
   IndexMath math(b);

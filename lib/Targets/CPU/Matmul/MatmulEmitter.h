@@ -129,6 +129,8 @@ private:
     /// What tile registers have summed up for a block of rows, and, to be
     /// scaled, for a block of values of k.
     mlir::Value sums, unscaled;
+    /// Its panels as f32 [panel, k, column], where they are unpacked.
+    mlir::Value unpacked;
   };
 
   static constexpr int64_t kFewRows = MatmulPlan::kFewRows;
@@ -172,6 +174,8 @@ private:
   void emitRestOfRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value first);
   void emitRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
+  mlir::Value emitUnpackedPanels(mlir::ImplicitLocOpBuilder &b,
+                                 const Chunk &chunk);
   mlir::Value emitBlocks(
       mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
       llvm::function_ref<void(mlir::Value row, int64_t rowTiles)> emitBlock);

@@ -91,6 +91,11 @@ MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
   };
   PackedTile tile = getPackedTile(chunk, rows.size(), shape.width);
   tile.column = columnInPanel;
+  if (chunk.unpacked) {
+    tile.packing = PackingAttr::getF32(b.getContext(), op.getPanelWidth());
+    tile.rhs = chunk.unpacked;
+    tile.panel = math.constant(0);
+  }
   tile.firstGroup = firstGroup;
   tile.lhs = left;
   auto leftScale = [&](Value block, int64_t row, int64_t which) -> Value {

@@ -14,7 +14,10 @@ namespace {
 
 class Fma : public MicroKernel {
 public:
-  Fma() : MicroKernel("fma", PackedElement::F32) {}
+  /// Integers of few bits are unpacked before (MatmulPlan::unpacksPanels).
+  Fma()
+      : MicroKernel("fma", {PackedElement::F32, PackedElement::U2,
+                            PackedElement::U4, PackedElement::U8}) {}
 
   bool isSupported(TargetAttr) const override { return true; }
 };

@@ -316,6 +316,21 @@ static void planPrefetch(const MatmulFacts &facts, MatmulPlan &plan) {
     plan.prefetch = MatmulPrefetch::Near;
 }
 
+/// The loops around panels that are unpacked once for many rows.
+static void planUnpackedPanels(const MatmulFacts &facts, MatmulPlan &plan) {
+  MatmulFacts unpacked = facts;
+  unpacked.packing =
+      PackingAttr::getF32(facts.packing.getContext(), facts.packing.getPanel());
+  plan.micro = findMicroKernel("fma");
+  planTiles(unpacked, plan);
+  planChunks(unpacked, plan);
+  constexpr int64_t kRows = 128; // unpacking takes as long as some ten
+  const int64_t tiles = llvm::divideCeil(plan.rows, plan.shape.rows);
+  plan.chunkTiles = std::max(
+      plan.chunkTiles,
+      std::min<int64_t>(tiles, llvm::divideCeil(kRows, plan.shape.rows)));
+}
+
 MatmulPlan cpu::planMatmul(const MatmulFacts &facts, int64_t rows,
                            bool isDirect) {
   MatmulPlan plan;
@@ -323,6 +338,11 @@ MatmulPlan cpu::planMatmul(const MatmulFacts &facts, int64_t rows,
   plan.micro = facts.select(MicroKernel::Unit::Vectors);
   if (!isDirect)
     planBf16x3(facts, plan);
+  if (facts.packing.isQuantized() && !plan.usesBf16x3() &&
+      !plan.micro->roundsRows() && plan.rows > MatmulPlan::kFewRows) {
+    planUnpackedPanels(facts, plan);
+    return plan;
+  }
   planTiles(facts, plan);
   if (!isDirect)
     chooseStrassen(facts, plan);

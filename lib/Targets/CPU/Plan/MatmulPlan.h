@@ -110,6 +110,11 @@ struct MatmulPlan {
   bool usesTiles() const {
     return micro->getUnit() == MicroKernel::Unit::Tiles;
   }
+  /// Whether the panels of a chunk, of integers of few bits, become f32 in
+  /// scratch memory first.
+  bool unpacksPanels(const MatmulFacts &facts) const {
+    return facts.packing.isQuantized() && micro == findMicroKernel("fma");
+  }
   /// Whether they take f32, as sums of bf16 or rounded.
   bool usesBf16x3() const {
     return micro->getUnit() == MicroKernel::Unit::SplitTiles;
