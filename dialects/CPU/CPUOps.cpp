@@ -182,9 +182,15 @@ LogicalResult PackRhsOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
   PackingAttr packing = getPacking();
-  if (packing.getElement() != PackedElement::F32 && !packing.isCompressed())
-    return emitOpError("packs f32, as they are or in 21 or 24 bits, and not ")
+  if (packing.getElement() != PackedElement::F32 && !packing.isCompressed() &&
+      !packing.isOfBytes())
+    return emitOpError("packs f32, as they are or in 21 or 24 bits, and signed "
+                       "bytes, and not ")
            << packing;
+  Builder b(getContext());
+  Type element = isOfBytes() ? Type(b.getI8Type()) : b.getF32Type();
+  if (getSource().getType().getElementType() != element)
+    return emitOpError("source must be of ") << element << " for " << packing;
   if (packing.isCompressed() != bool(getScales()))
     return emitOpError(
         "has scales where it compresses numbers, and only there");
@@ -214,7 +220,7 @@ LogicalResult PackRhsOp::verify() {
   if (!mayEqual(k, init[init.size() - 2]))
     return emitOpError("source has K = ")
            << k << " but init " << init[init.size() - 2]
-           << (makesW21() ? " groups" : "");
+           << (makesW21() || packing.getDepthGroup() > 1 ? " groups" : "");
   int64_t panels = init[init.size() - 3];
   int64_t expected = ShapedType::isDynamic(n) ? n : (n + width - 1) / width;
   if (!mayEqual(expected, panels))

@@ -130,6 +130,10 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
     [B,No,K,Nt], No = ceil(N / Nt), in panels as `packing` says, of `f32`, `w24`
     or `w21`. Columns past N are zero. `init` is overwritten.
 
+    Signed bytes become `i8` or `i16`, [No,ceil(K/G),Nt*G] or
+    [B,No,ceil(K/G),Nt*G] (see `cpu.packed_matmul`). Values of k past K are zero,
+    columns past N hold what may be any numbers.
+
     [C,K,H,N] (with `transposed`: [C,N,H,K]), the heads of an attention beside
     each other in each row, is a batch of C * H matrices: their rows are not
     gathered first.
@@ -165,9 +169,12 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
         ins(%b, %s : tensor<768x3072xf32>, tensor<96x1x1x32xf32>)
         outs(%g : tensor<96x256x32xi64>) {packing = #cpu.packing<w21, panel = 32>}
         -> tensor<96x256x32xi64>
+    %i = cpu.pack_rhs transposed ins(%bytes : tensor<12x?x64xi8>)
+        outs(%j : tensor<12x?x16x128xi8>)
+        {packing = #cpu.packing<i8, panel = 32>} -> tensor<12x?x16x128xi8>
     ```
   }];
-  let arguments = (ins SDX_F32Shaped:$source,
+  let arguments = (ins CPU_ProductShaped:$source,
                        Optional<SDX_OptionalF32Shaped>:$scales,
                        CPU_ProductShaped:$init, UnitAttr:$transposed,
                        CPU_PackingAttr:$packing);
@@ -188,6 +195,8 @@ def CPU_PackRhsOp : CPU_DpsOp<"pack_rhs", [
     bool makesW21() {
       return getPacking().getElement() == PackedElement::W21;
     }
+    /// Whether it packs signed bytes.
+    bool isOfBytes() { return getPacking().isOfBytes(); }
     /// Columns in a panel.
     int64_t getPanelWidth() { return getPacking().getPanel(); }
     /// Whether the rows of a batch's matrices lie beside each other.

@@ -57,10 +57,10 @@ public:
       groups.back()->order = i;
       groupOf[op] = groups.back().get();
     }
-    for (Operation *op : compute)
-      absorbProducers(op, /*eagerly=*/false);
-    for (Operation *op : compute)
-      absorbProducers(op, /*eagerly=*/true);
+    for (Eagerness eagerness :
+         {Eagerness::Waits, Eagerness::AddsResults, Eagerness::TakesAll})
+      for (Operation *op : compute)
+        absorbProducers(op, eagerness);
   }
 
   /// The groups that are left, in no order.
@@ -78,10 +78,19 @@ private:
     return op ? groupOf.lookup(op) : nullptr;
   }
 
-  /// An epilogue of a product or convolution whose value others need as well
-  /// makes the kernel write both: if not `eagerly`, such an operation waits for
-  /// a later one that takes it in (a row operation reads it for nothing).
-  void absorbProducers(Operation *op, bool eagerly) {
+  /// What operations take in, in the order in which it is tried.
+  enum class Eagerness {
+    /// An epilogue of a product or convolution whose value others need as well
+    /// makes the kernel write both: such an operation waits for a later one
+    /// that takes it in (a row operation reads it for nothing).
+    Waits,
+    /// What makes larger numbers of such a kernel's bytes, to be reduced, still
+    /// waits for the reduction, which reads bytes.
+    AddsResults,
+    TakesAll,
+  };
+
+  void absorbProducers(Operation *op, Eagerness eagerness) {
     Group *group = groupOf[op];
     SmallVector<Group *> producers;
     for (Value operand : op->getOperands()) {
@@ -93,13 +102,31 @@ private:
     llvm::sort(producers,
                [](Group *a, Group *b) { return a->order > b->order; });
     for (Group *producer : producers)
-      if (eagerly || !addsResult(producer, op))
+      if ((eagerness >= Eagerness::AddsResults || !addsResult(producer, op)) &&
+          (eagerness >= Eagerness::TakesAll || !widensForRows(producer, op)))
         tryMerge(producer, group);
   }
 
+  static bool isContraction(Group *group) {
+    auto dense = dyn_cast<sdx::DenseOpInterface>(group->ops.front());
+    return dense && dense.isContraction();
+  }
+
+  bool widensForRows(Group *producer, Operation *op) {
+    auto bits = [](Value value) {
+      return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+    };
+    if (!isContraction(producer) || !isElementwiseGeneric(op) ||
+        !isReduced(op->getResult(0)))
+      return false;
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return producerGroup(operand) == producer &&
+             bits(operand) < bits(op->getResult(0));
+    });
+  }
+
   bool addsResult(Group *producer, Operation *op) {
-    auto dense = dyn_cast<sdx::DenseOpInterface>(producer->ops.front());
-    if (!dense || !dense.isContraction())
+    if (!isContraction(producer))
       return false;
     for (Value operand : op->getOperands())
       if (producerGroup(operand) == producer)

@@ -30,7 +30,7 @@ static constexpr unsigned kMaxInputs = 12;
 static constexpr size_t kMaxBody = 64;
 
 /// Operations that are looked at behind each other.
-static constexpr int kFurthest = 8;
+static constexpr size_t kFurthest = 16;
 
 /// The only operation that needs `value`, besides those that fusion left over;
 /// null if there are several.
@@ -46,28 +46,60 @@ static Operation *findUser(Value value) {
   return found;
 }
 
+/// Whether `op` can compute on dimensions of which each of `groups` is one.
+static bool canCollapse(linalg::GenericOp op,
+                        ArrayRef<ReassociationIndices> groups) {
+  return llvm::all_of(op.getIndexingMapsArray(), [&](AffineMap map) {
+    return llvm::all_of(groups, [&](const ReassociationIndices &group) {
+      const auto used = llvm::count_if(
+          group, [&](int64_t dim) { return map.isFunctionOfDim(dim); });
+      return used == 0 || used == static_cast<int64_t>(group.size());
+    });
+  });
+}
+
 /// The dense operation on whose result `op` computes at the same position,
 /// maybe through other elementwise operations of one user: all of them will be
-/// in its kernel. Null where there is none.
-static Operation *findDenseOp(linalg::GenericOp op, int depth = 0) {
+/// in its kernel. Null where there is none. `behind` are those after `op`.
+static Operation *findDenseOp(linalg::GenericOp op,
+                              SmallVector<linalg::GenericOp> behind = {}) {
+  behind.push_back(op);
   for (OpOperand *input : op.getDpsInputOperands()) {
-    Operation *producer = input->get().getDefiningOp();
+    Operation *user = op, *producer = input->get().getDefiningOp();
     if (!producer || !op.getMatchingIndexingMap(input).isIdentity())
       continue;
-    if (isa<sdx::DenseOpInterface>(producer))
+    // Reshapes move out of the way, to where they undo each other.
+    while (isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+               producer) &&
+           findUser(producer->getResult(0)) == user) {
+      auto expand = dyn_cast<tensor::ExpandShapeOp>(producer);
+      if (expand && !llvm::all_of(behind, [&](linalg::GenericOp generic) {
+            return generic.getNumLoops() !=
+                       static_cast<unsigned>(
+                           expand.getResultType().getRank()) ||
+                   canCollapse(generic, expand.getReassociationIndices());
+          }))
+        break;
+      user = producer;
+      producer = producer->getOperand(0).getDefiningOp();
+    }
+    if (isa_and_present<sdx::DenseOpInterface>(producer))
       return producer;
-    if (depth < kFurthest && isElementwiseGeneric(producer) &&
-        findUser(input->get()) == op)
+    if (producer && behind.size() <= kFurthest &&
+        isElementwiseGeneric(producer) &&
+        findUser(producer->getResult(0)) == user)
       if (Operation *found =
-              findDenseOp(cast<linalg::GenericOp>(producer), depth + 1))
+              findDenseOp(cast<linalg::GenericOp>(producer), behind))
         return found;
   }
   return nullptr;
 }
 
 /// Whether `producer` makes smaller elements of a dense result, such as bytes
-/// of i32, and what its consumer is for is computed behind a later dense
-/// operation: of two products that are added as bytes, the first leaves bytes.
+/// of i32, and what its consumer is for is computed in another kernel: behind a
+/// later dense operation (of two products that are added as bytes, the first
+/// leaves bytes), or beside the reduction of rows (softmax of scores that are
+/// bytes reads these).
 static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
   auto bits = [](Value value) {
     return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
@@ -78,7 +110,8 @@ static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
   Operation *own = findDenseOp(producer);
   if (!own || bits(producer.getResult(0)) >= bits(own->getResult(0)))
     return false;
-  for (int depth = 0; depth < kFurthest; ++depth) {
+  bool isLast = true; // of what makes smaller elements
+  for (size_t depth = 0; depth < kFurthest; ++depth) {
     auto consumer = dyn_cast<linalg::GenericOp>(fused->getOwner());
     if (!consumer || !isElementwiseGeneric(consumer) ||
         !consumer.getMatchingIndexingMap(fused).isIdentity())
@@ -94,6 +127,9 @@ static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
           other->getBlock() == own->getBlock() && own->isBeforeInBlock(other))
         return true;
     }
+    isLast &= bits(consumer.getResult(0)) >= kDenseBits;
+    if (isLast && isReduced(consumer.getResult(0)))
+      return true;
     Operation *user = findUser(consumer.getResult(0));
     if (!user)
       return false;
@@ -164,7 +200,9 @@ struct GeneralizeNamed : OpInterfaceRewritePattern<linalg::LinalgOp> {
 };
 
 /// Drops the dimensions of size 1 that an operand reads at index 0, so that
-/// `[M,1]` read by rows is the `[M]` that a reduction made.
+/// `[M,1]` read by rows is the `[M]` that a reduction made; also that of a loop
+/// of one iteration whose neighbours it does not read, with which it may become
+/// one dimension.
 struct DropUnitDimsOfOperand : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -194,6 +232,13 @@ struct DropUnitDimsOfOperand : OpRewritePattern<linalg::GenericOp> {
   }
 
 private:
+  /// Whether `map` reads loop `dim` and none beside it.
+  static bool isOnlyOneRead(unsigned dim, AffineMap map) {
+    return map.isFunctionOfDim(dim) && map.getNumResults() < map.getNumDims() &&
+           (dim == 0 || !map.isFunctionOfDim(dim - 1)) &&
+           (dim + 1 == map.getNumDims() || !map.isFunctionOfDim(dim + 1));
+  }
+
   static std::optional<Value> drop(OpBuilder &b, Location loc, Value value,
                                    AffineMap &map) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -204,7 +249,10 @@ private:
     llvm::SmallBitVector dropped(map.getNumResults());
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
       auto constant = dyn_cast<AffineConstantExpr>(expr);
-      if (constant && constant.getValue() == 0 && type.getDimSize(i) == 1) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      const bool isAlone = dim && isOnlyOneRead(dim.getPosition(), map);
+      if (((constant && constant.getValue() == 0) || isAlone) &&
+          type.getDimSize(i) == 1) {
         dropped.set(i);
         continue;
       }
@@ -247,6 +295,10 @@ struct FuseElementwisePass
     : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    // Which dimensions can be one tells what will be in a product's kernel.
+    RewritePatternSet dimensions(context);
+    dimensions.add<GeneralizeNamed, DropUnitDimsOfOperand>(context);
+    rewriteGreedily(getOperation(), std::move(dimensions));
     RewritePatternSet patterns(context);
     patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
         context);

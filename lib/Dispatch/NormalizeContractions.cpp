@@ -451,24 +451,22 @@ struct NormalizeByteProduct : OpRewritePattern<linalg::GenericOp> {
   LogicalResult matchAndRewrite(linalg::GenericOp op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.getNumDpsInputs() != 2 ||
-        op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
-        op.getNumParallelLoops() != 2)
-      return rewriter.notifyMatchFailure(op, "no matrix product");
-    AffineExpr m, n, k;
-    bindDims(rewriter.getContext(), m, n, k);
-    auto map = [&](AffineExpr x, AffineExpr y) {
-      return AffineMap::get(3, 0, {x, y}, rewriter.getContext());
-    };
-    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-    if (maps[0] != map(m, k) || maps[1] != map(k, n) || maps[2] != map(m, n) ||
-        !isByteProduct(op))
-      return rewriter.notifyMatchFailure(op, "is not of bytes, or transposed");
+        op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 1 ||
+        !linalg::isaContractionOpInterface(op) || !isByteProduct(op))
+      return rewriter.notifyMatchFailure(op, "no matrix product of bytes");
     if (!getElementTypeOrSelf(op.getDpsInputs()[0]).isInteger(8) ||
         !getElementTypeOrSelf(op.getDpsInputs()[1]).isInteger(8))
       return rewriter.notifyMatchFailure(op, "is not of bytes");
-    auto product =
-        sdx::MatmulOp::create(rewriter, op.getLoc(), op.getDpsInputs()[0],
-                              op.getDpsInputs()[1], op.getDpsInits()[0]);
+    FailureOr<Roles> roles = findRoles(op, rewriter);
+    if (failed(roles) || roles->m < 0 || roles->lhs != 0)
+      return rewriter.notifyMatchFailure(op, "is of vectors, or transposed");
+    FailureOr<Product> matrices =
+        arrange(op, /*mayScaleAfter=*/false, rewriter);
+    if (failed(matrices))
+      return failure();
+    auto product = sdx::MatmulOp::create(rewriter, op.getLoc(), matrices->lhs,
+                                         matrices->rhs, op.getDpsInits()[0],
+                                         matrices->transposed);
     product.setLhsUnsigned(true);
     rewriter.replaceOp(op, product);
     return success();

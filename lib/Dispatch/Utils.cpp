@@ -128,6 +128,15 @@ bool sardonyx::isOrderedProjection(AffineMap map) {
   return true;
 }
 
+bool sardonyx::isReduced(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(user))
+      return isReduced(user->getResult(0));
+    auto generic = dyn_cast<linalg::GenericOp>(user);
+    return generic && generic.getNumReductionLoops() > 0;
+  });
+}
+
 bool sardonyx::isElementwiseGeneric(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   if (!generic || !generic.hasPureTensorSemantics() ||

@@ -58,6 +58,9 @@ bool isOrderedProjection(mlir::AffineMap map);
 /// captured tensor is read in its body.
 bool isElementwiseGeneric(mlir::Operation *op);
 
+/// Whether `value` is reduced along a dimension, maybe in another shape.
+bool isReduced(mlir::Value value);
+
 /// The uses of a tensor, of a view of it or of what it is itself another type
 /// or shape of, that may write into its memory.
 llvm::SmallVector<mlir::OpOperand *> findWriters(mlir::Value tensor);

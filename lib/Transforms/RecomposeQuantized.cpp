@@ -41,6 +41,24 @@ static bool fitsInt32(int64_t length, int64_t added = 0) {
   return length <= (INT32_MAX - added) / kMaxProduct;
 }
 
+/// Whether integers are probabilities, which softmax made along the last
+/// dimension: those of a row add up to one, and each is rounded by a half at
+/// most. So `length` products by differences of bytes have a sum of at most
+/// (1 / scale + length / 2) * 255, which is an int32 for any row there is
+/// memory for.
+static bool areProbabilities(Value integers) {
+  constexpr float kLeastScale = 0x1p-14f;
+  auto op = integers.getDefiningOp<onnx::QuantizeLinearOp>();
+  auto softmax = op ? op.getX().getDefiningOp<onnx::SoftmaxOp>() : nullptr;
+  auto type = softmax ? dyn_cast<RankedTensorType>(softmax.getType())
+                      : RankedTensorType();
+  auto given = type ? Quantization::get(op) : std::nullopt;
+  std::optional<float> scale = given ? given->getScale() : std::nullopt;
+  return scale && *scale >= kLeastScale &&
+         (softmax.getAxis() + type.getRank()) % type.getRank() ==
+             type.getRank() - 1;
+}
+
 /// The largest magnitude of a constant of i32; that of all i32 for others.
 static int64_t getLargest(Value integers) {
   int64_t largest = 0;
@@ -84,11 +102,20 @@ struct ByteProduct {
       return std::nullopt;
     auto left = cast<RankedTensorType>(product.lhs.getX().getType());
     auto right = cast<RankedTensorType>(product.rhs.getX().getType());
-    // Other shapes have no product of bytes that would be faster.
-    if (left.getRank() < 2 || right.getRank() != 2 || !right.hasStaticShape() ||
-        !fitsInt32(right.getDimSize(transposed ? 1 : 0)) ||
-        !isScaledAlong(product.lhs, std::nullopt) ||
-        !isScaledAlong(product.rhs, transposed ? 0 : 1))
+    if (left.getRank() < 2 || right.getRank() < 2 ||
+        !isScaledAlong(product.lhs, std::nullopt))
+      return std::nullopt;
+    int64_t depth = right.getDimSize(right.getRank() - (transposed ? 1 : 2));
+    if (ShapedType::isDynamic(depth))
+      depth = left.getShape().back();
+    if (ShapedType::isDynamic(depth) ? !areProbabilities(product.lhs.getX())
+                                     : !fitsInt32(depth))
+      return std::nullopt;
+    // Matrices that are computed have one scale for all columns.
+    const bool areWeights = right.getRank() == 2 && right.hasStaticShape();
+    if (!isScaledAlong(product.rhs, areWeights
+                                        ? std::optional(transposed ? 0 : 1)
+                                        : std::nullopt))
       return std::nullopt;
     return product;
   }
@@ -103,9 +130,12 @@ struct ByteProduct {
           rewriter, loc,
           rightType.clone({rightType.getDimSize(1), rightType.getDimSize(0)}),
           right, rewriter.getDenseI64ArrayAttr({1, 0}));
+    auto zeroPoint = [](onnx::DequantizeLinearOp op) {
+      return isZeroPointZero(op.getXZeroPoint()) ? Value() : op.getXZeroPoint();
+    };
     Value sum = onnx::MatMulIntegerOp::create(
         rewriter, loc, result.clone(rewriter.getI32Type()), lhs.getX(), right,
-        lhs.getXZeroPoint(), rhs.getXZeroPoint());
+        zeroPoint(lhs), zeroPoint(rhs));
     Value whole =
         onnx::CastOp::create(rewriter, loc, result, sum, /*round_mode=*/"up",
                              /*saturate=*/1, kOnnxFloat);

@@ -268,3 +268,43 @@ func.func @programs(%x: tensor<1x8xf32> {sdx.input = 0 : i64}, %v: f32) -> tenso
   } {mapping = [#sdx.task]}
   return %1 : tensor<1x8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// The bytes that a product leaves are made floats by the reduction that reads
+// them.
+// CHECK-LABEL: func.func private @k0_matmul
+// CHECK-SAME: memref<8x16xi8>)
+// CHECK: arith.fptosi
+// CHECK-LABEL: func.func private @k1_rows
+// CHECK-SAME: (%{{.*}}: memref<8x16xi8>
+// CHECK: arith.sitofp
+// CHECK: arith.maxnumf
+func.func @bytes_for_rows(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>) -> tensor<8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %p = sdx.matmul ins(%a, %b : tensor<8x4xf32>, tensor<4x16xf32>) outs(%f : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %e2 = tensor.empty() : tensor<8x16xi8>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<8x16xf32>) outs(%e2 : tensor<8x16xi8>) {
+  ^bb0(%i: f32, %o: i8):
+    %0 = arith.fptosi %i : f32 to i8
+    linalg.yield %0 : i8
+  } -> tensor<8x16xi8>
+  %d = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%q : tensor<8x16xi8>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%i: i8, %o: f32):
+    %0 = arith.sitofp %i : i8 to f32
+    linalg.yield %0 : f32
+  } -> tensor<8x16xf32>
+  %e3 = tensor.empty() : tensor<8xf32>
+  %f3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8xf32>) -> tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%d : tensor<8x16xf32>) outs(%f3 : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.maxnumf %i, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}

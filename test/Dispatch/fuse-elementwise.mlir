@@ -108,3 +108,52 @@ func.func @size_of_type(%x: tensor<15x4xf32>, %n: index) -> tensor<3x5x4xf32> {
   %0 = tensor.expand_shape %x [[0, 1], [2]] output_shape [3, %n, 4] : tensor<15x4xf32> into tensor<3x5x4xf32>
   return %0 : tensor<3x5x4xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>
+#mask = affine_map<(d0, d1, d2, d3) -> (d0, d3)>
+#row = affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>
+#scalar = affine_map<(d0, d1, d2, d3) -> ()>
+
+// Scores become bytes behind their product, with a mask that is the same for
+// all heads of the only batch; the softmax reads bytes.
+// CHECK-LABEL: @bytes_for_rows
+// CHECK: %[[P:.*]] = sdx.matmul
+// CHECK: %[[Q:.*]] = linalg.generic {{.*}} ins(%[[P]], %{{.*}} : tensor<6x8x8xi32>, tensor<8xf32>) outs(%{{.*}} : tensor<6x8x8xi8>)
+// CHECK: %[[F:.*]] = linalg.generic {{.*}} ins(%[[Q]] : tensor<6x8x8xi8>) outs(%{{.*}} : tensor<6x8x8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[F]] : tensor<6x8x8xf32>)
+func.func @bytes_for_rows(%a: tensor<6x8x4xi8>, %b: tensor<6x4x8xi8>, %m: tensor<1x8xf32>) -> tensor<1x6x8xf32> {
+  %zero = arith.constant 0 : i32
+  %lowest = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<6x8x8xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<6x8x8xi32>) -> tensor<6x8x8xi32>
+  %p = sdx.matmul ins(%a, %b : tensor<6x8x4xi8>, tensor<6x4x8xi8>) outs(%f : tensor<6x8x8xi32>) {lhs_unsigned} -> tensor<6x8x8xi32>
+  %x = tensor.expand_shape %p [[0, 1], [2], [3]] output_shape [1, 6, 8, 8] : tensor<6x8x8xi32> into tensor<1x6x8x8xi32>
+  %e1 = tensor.empty() : tensor<1x6x8x8xf32>
+  %s = linalg.generic {indexing_maps = [#id, #mask, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%x, %m : tensor<1x6x8x8xi32>, tensor<1x8xf32>) outs(%e1 : tensor<1x6x8x8xf32>) {
+  ^bb0(%i: i32, %j: f32, %o: f32):
+    %0 = arith.sitofp %i : i32 to f32
+    %1 = arith.addf %0, %j : f32
+    linalg.yield %1 : f32
+  } -> tensor<1x6x8x8xf32>
+  %e2 = tensor.empty() : tensor<1x6x8x8xi8>
+  %q = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%s : tensor<1x6x8x8xf32>) outs(%e2 : tensor<1x6x8x8xi8>) {
+  ^bb0(%i: f32, %o: i8):
+    %0 = arith.fptosi %i : f32 to i8
+    linalg.yield %0 : i8
+  } -> tensor<1x6x8x8xi8>
+  %d = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%q : tensor<1x6x8x8xi8>) outs(%e1 : tensor<1x6x8x8xf32>) {
+  ^bb0(%i: i8, %o: f32):
+    %0 = arith.sitofp %i : i8 to f32
+    linalg.yield %0 : f32
+  } -> tensor<1x6x8x8xf32>
+  %e3 = tensor.empty() : tensor<1x6x8xf32>
+  %f3 = linalg.fill ins(%lowest : f32) outs(%e3 : tensor<1x6x8xf32>) -> tensor<1x6x8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%d : tensor<1x6x8x8xf32>) outs(%f3 : tensor<1x6x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.maxnumf %i, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x6x8xf32>
+  return %r : tensor<1x6x8xf32>
+}

@@ -409,6 +409,54 @@ def attend(g, x):
     return g.done(g.node("MatMul", [g.floats(weights), g.floats(values)]))
 
 
+def attend_heads(g, x):
+    """Attention whose heads lie beside each other in rows, with a mask."""
+    if len(x.shape) != 3 or x.scale is None or x.shape[2] % 2 or x.shape[1] > 64 or np.prod(x.shape) == 0:
+        return None
+    n, rows, size = x.shape
+    heads = g.pick([h for h in (1, 2, 4) if size % h == 0])
+    split = g.constant(np.array([n, rows, heads, size // heads]))
+
+    def of_heads(value, order):
+        y = g.quantized(g.node("Reshape", [g.floats(value), split]), value)
+        return g.floats(g.quantized(g.node("Transpose", [g.floats(y)], perm=order), y))
+
+    keys, values = g.input(x.shape, scale=0.02), g.input(x.shape, scale=0.02)
+    scores = g.quantized(g.node("MatMul", [of_heads(x, [0, 2, 1, 3]), of_heads(keys, [0, 2, 3, 1])]))
+    floats = g.floats(scores)
+    if g.maybe():
+        floats = g.floats(g.quantized(g.node("Mul", [floats, g.constant(F32(0.125))])))
+    if g.maybe():
+        mask = g.constant(F32(np.where(g.rng.random((g.pick([1, n]), 1, 1, rows)) < 0.3, -4, 0)))
+        floats = g.node("Add", [floats, mask])
+        floats = g.floats(g.quantized(floats)) if g.maybe() else floats
+    weights = g.quantized(g.node("Softmax", [floats], axis=-1))
+    y = g.quantized(g.node("MatMul", [g.floats(weights), of_heads(values, [0, 2, 1, 3])]))
+    y = g.quantized(g.node("Transpose", [g.floats(y)], perm=[0, 2, 1, 3]), y)
+    return g.done(g.node("Reshape", [g.floats(y), g.constant(np.array([n, rows, size]))]), y)
+
+
+def turned_product(g, x):
+    """Of two tensors that are no constants, the second one transposed; its batches are broadcast now and then."""
+    if len(x.shape) < 2 or x.scale is None or x.shape[-1] > 512:
+        return None
+    rank, columns = len(x.shape), int(g.rng.integers(1, 70))
+    lead = [n if g.maybe(0.7) else 1 for n in x.shape[:-2]]
+    other = g.input((*lead, columns, x.shape[-1]), scale=0.02)
+    turn = [*range(rank - 2), rank - 1, rank - 2]
+    return g.done(g.node("MatMul", [g.floats(x), g.node("Transpose", [g.floats(other)], perm=turn)]))
+
+
+def dynamic_product(g, x):
+    """A product of two tensors that are quantised by their own ranges."""
+    if np.prod(x.shape) == 0 or len(x.shape) < 2 or x.shape[-1] > 512:
+        return None
+    other = g.input((*x.shape[:-2], x.shape[-1], int(g.rng.integers(1, 40))), scale=0.02)
+    (a, sa, za), (b, sb, zb) = (g.node("DynamicQuantizeLinear", [g.floats(v)], outputs=3) for v in (x, other))
+    total = g.node("Cast", [g.node("MatMulInteger", [a, b, za, zb])], to=1)
+    return g.done(g.node("Mul", [total, g.node("Mul", [sa, sb])]))
+
+
 def from_floats(g, x):
     """A product by weights that are quantised from floats when the model is run."""
     if len(x.shape) < 2 or x.scale is None or x.shape[-1] > 512:
@@ -496,6 +544,14 @@ def q_matmul(g, x):
     return defined(g, "QLinearMatMul", [*given(g, x), *w], [-20.0, 20], 6, "")
 
 
+def q_product(g, x):
+    """QLinearMatMul of two tensors that are no constants."""
+    if len(x.shape) < 2 or x.shape[-1] > 512:
+        return None
+    other = g.input((*x.shape[:-2], x.shape[-1], int(g.rng.integers(1, 40))), g.pick([np.uint8, np.int8]), scale=0.02)
+    return defined(g, "QLinearMatMul", [*given(g, x), *given(g, other)], [-20.0, 20], 6, "")
+
+
 def q_gemm(g, x):
     if len(x.shape) != 2 or x.shape[-1] > 512:
         return None
@@ -575,8 +631,9 @@ OPERATORS = {
     "GlobalMaxPool": of_image("GlobalMaxPool"), "ReduceSum": reduce("ReduceSum"), "ReduceL2": reduce("ReduceL2"),
     "residual": residual, "excite": excite, "ConvTranspose": turned, "parts": parts, "shuffle": shuffle, "focus": focus,
     "backwards": backwards, "Resize linear": resized, "Resize sizes": shrunk, "per channel": per_channel,
-    "dynamic": dynamic, "attend": attend, "weights from floats": from_floats,
-    "QLinearConv": q_conv, "QLinearMatMul": of_type(q_matmul), "QGemm": of_type(q_gemm),
+    "dynamic": dynamic, "attend": attend, "attend heads": attend_heads,
+    "turned product": turned_product, "dynamic product": dynamic_product, "weights from floats": from_floats,
+    "QLinearConv": q_conv, "QLinearMatMul": of_type(q_matmul), "QLinearMatMul of two": of_type(q_product), "QGemm": of_type(q_gemm),
     "QLinearAdd": of_type(q_binary("QLinearAdd", [-8.0, 8])), "QLinearMul": of_type(q_binary("QLinearMul", [-20.0, 20])),
     "QLinearSigmoid": of_type(q_unary("QLinearSigmoid", [0.0, 1])),
     "QLinearLeakyRelu": of_type(q_unary("QLinearLeakyRelu", [-1.0, 6], alpha=0.25)),
@@ -587,7 +644,8 @@ OPERATORS = {
     "QLinearGlobalAveragePool": of_type(q_pool("QLinearGlobalAveragePool", channels_last=0)),
 }  # fmt: skip
 # The ones with sums, which are exact where scales have few bits.
-SUMMED = {"Conv", "ConvTranspose", "MatMul", "Gemm", "product", "AveragePool", "AveragePool of pads", "GlobalAveragePool", "ReduceMean", "residual",
+SUMMED = {"Conv", "ConvTranspose", "MatMul", "Gemm", "product", "turned product", "attend heads", "AveragePool",
+          "AveragePool of pads", "GlobalAveragePool", "ReduceMean", "residual",
           "excite", "weights from floats"}
 SHAPES = [(1, 4, 6, 6), (2, 3, 5, 7), (1, 8, 8, 8), (4, 33), (2, 3, 40), (300,), (1, 16, 12, 12), (1, 4, 3, 5, 4)]
 

@@ -39,3 +39,44 @@ func.func @along_the_depth(%a: tensor<2x8xi8>, %as: tensor<f32>, %b: tensor<8x4x
   %2 = onnx.MatMul(%0, %1) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
   return %2 : tensor<2x4xf32>
 }
+
+// -----
+
+// Both sides may be computed, in batches.
+// CHECK-LABEL: func @scores
+// CHECK: onnx.MatMulInteger(%arg0, %{{.*}}, %arg2, %arg2) : (tensor<?x2x?x64xui8>, tensor<?x2x64x?xui8>, tensor<ui8>, tensor<ui8>) -> tensor<?x2x?x?xi32>
+func.func @scores(%a: tensor<?x2x?x64xui8>, %s: tensor<f32>, %z: tensor<ui8>, %b: tensor<?x2x64x?xui8>) -> tensor<?x2x?x?xf32> {
+  %0 = onnx.DequantizeLinear(%a, %s, %z) : (tensor<?x2x?x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<?x2x?x64xf32>
+  %1 = onnx.DequantizeLinear(%b, %s, %z) : (tensor<?x2x64x?xui8>, tensor<f32>, tensor<ui8>) -> tensor<?x2x64x?xf32>
+  %2 = onnx.MatMul(%0, %1) : (tensor<?x2x?x64xf32>, tensor<?x2x64x?xf32>) -> tensor<?x2x?x?xf32>
+  return %2 : tensor<?x2x?x?xf32>
+}
+
+// -----
+
+// Sums over any number of probabilities are integers of 32 bits, for they add
+// up to one; a zero point of 0 is none.
+// CHECK-LABEL: func @weighted
+// CHECK: onnx.MatMulInteger(%{{.*}}, %arg1, none, %arg3) : (tensor<2x?x?xui8>, tensor<2x?x64xui8>, tensor<ui8>) -> tensor<2x?x64xi32>
+func.func @weighted(%x: tensor<2x?x?xf32>, %v: tensor<2x?x64xui8>, %s: tensor<f32>, %z: tensor<ui8>) -> tensor<2x?x64xf32> {
+  %scale = onnx.Constant() {value = dense<0.00390625> : tensor<f32>} : () -> tensor<f32>
+  %zero = onnx.Constant() {value = dense<0> : tensor<ui8>} : () -> tensor<ui8>
+  %0 = onnx.Softmax(%x) {axis = -1 : si64} : (tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %1 = onnx.QuantizeLinear(%0, %scale, %zero) : (tensor<2x?x?xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x?x?xui8>
+  %2 = onnx.DequantizeLinear(%1, %scale, %zero) : (tensor<2x?x?xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x?x?xf32>
+  %3 = onnx.DequantizeLinear(%v, %s, %z) : (tensor<2x?x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x?x64xf32>
+  %4 = onnx.MatMul(%2, %3) : (tensor<2x?x?xf32>, tensor<2x?x64xf32>) -> tensor<2x?x64xf32>
+  return %4 : tensor<2x?x64xf32>
+}
+
+// -----
+
+// Others may leave 32 bits.
+// CHECK-LABEL: func @any_depth
+// CHECK-NOT: onnx.MatMulInteger
+func.func @any_depth(%x: tensor<2x?x?xui8>, %v: tensor<2x?x64xui8>, %s: tensor<f32>, %z: tensor<ui8>) -> tensor<2x?x64xf32> {
+  %2 = onnx.DequantizeLinear(%x, %s, %z) : (tensor<2x?x?xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x?x?xf32>
+  %3 = onnx.DequantizeLinear(%v, %s, %z) : (tensor<2x?x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x?x64xf32>
+  %4 = onnx.MatMul(%2, %3) : (tensor<2x?x?xf32>, tensor<2x?x64xf32>) -> tensor<2x?x64xf32>
+  return %4 : tensor<2x?x64xf32>
+}

@@ -19,6 +19,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace sardonyx {
 #define GEN_PASS_DEF_CPULOWERPACKING
 #include "sardonyx/Targets/CPU/Passes.h.inc"
@@ -54,7 +56,8 @@ struct Matrix {
 class PackEmitter {
 public:
   PackEmitter(KernelBody &body, unsigned vectorBits)
-      : body(body), lanes(std::max<int64_t>(1, vectorBits / 32)) {}
+      : body(body), lanes(std::max<int64_t>(1, vectorBits / 32)),
+        masksBytes(vectorBits >= 512) {}
 
   void emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op);
   void emitConvWeights(ImplicitLocOpBuilder &b, cpu::PackConvWeightsOp op);
@@ -68,8 +71,14 @@ private:
                          Value row, Value rowEnd, Value k, Value dest,
                          ValueRange panel, int64_t width, bool allRows);
 
+  void emitBytes(ImplicitLocOpBuilder &b, cpu::PackRhsOp op,
+                 const Matrix &source, Value column, Value k, Value n,
+                 Value dest, ValueRange panel);
+
   KernelBody &body;
   int64_t lanes;
+  /// Whether single bytes of a register can be loaded.
+  bool masksBytes;
 };
 
 } // namespace
@@ -155,6 +164,183 @@ void PackEmitter::emitRowsToColumns(ImplicitLocOpBuilder &b,
   }
 }
 
+namespace {
+
+/// Emits how bytes of a matrix become a panel whose rows are groups of values
+/// of k, of 32 bits: four bytes, or two that are widened.
+class BytePacker {
+public:
+  BytePacker(ImplicitLocOpBuilder &b, PackingAttr packing, const Matrix &source,
+             Value column, Value k, Value n, Value dest, ValueRange panel)
+      : b(b), math(b), type(packing.getStoredType()),
+        group(packing.getDepthGroup()), width(packing.getPanel()),
+        source(source), column(column), k(k), n(n), dest(dest), panel(panel) {}
+
+  /// Columns that lie beside each other in the source: of `group` of its rows
+  /// the bytes are interleaved. Those past the end are masked.
+  void emitColumns(Value mask) {
+    Value full = math.roundDown(k, group);
+    emitFor(b, math.constant(0), full, group, [&](Value first) {
+      SmallVector<Value> rows;
+      for (int64_t j = 0; j < group; ++j)
+        rows.push_back(load(math.add(first, j), column, width, mask));
+      storeInterleaved(rows, first);
+    });
+    if (isMultiple(k, group))
+      return;
+    emitIf(b, math.less(full, k), [&] {
+      SmallVector<Value> rows;
+      for (int64_t j = 0; j < group; ++j)
+        rows.push_back(emitIfInside(math.add(full, j), [&](Value row) {
+          return load(row, column, width, mask);
+        }));
+      storeInterleaved(rows, full);
+    });
+  }
+
+  /// The same a byte at a time, for columns that fill no panel.
+  void emitColumnTail() {
+    Value count = math.sub(n, column);
+    emitFor(b, math.constant(0), math.ceilDiv(k, group), 1, [&](Value at) {
+      emitFor(b, math.constant(0), count, 1, [&](Value c) {
+        Value number = emitGroup(math.mul(at, group), [&](Value row) {
+          return load(row, math.add(column, c), 1);
+        });
+        store(number, at, math.mul(c, group));
+      });
+    });
+  }
+
+  /// Columns that are rows of the source: squares of groups are transposed.
+  /// Rows past the end are the first one again.
+  void emitRows(int64_t lanes) {
+    int64_t square = std::gcd(std::min<int64_t>(lanes, kLargestSquare), width);
+    std::optional<int64_t> depth = IndexMath::known(k);
+    while (depth && square > kSmallestSquare && *depth < square * group)
+      square /= 2;
+    Value full = math.roundDown(k, square * group);
+    for (int64_t part = 0; part < width; part += square) {
+      SmallVector<Value> rows;
+      for (int64_t r = 0; r < square; ++r) {
+        Value at = math.add(column, part + r);
+        if (!isMultiple(n, width))
+          at = b.createOrFold<arith::SelectOp>(math.less(at, n), at,
+                                               math.constant(0));
+        rows.push_back(at);
+      }
+      emitFor(b, math.constant(0), full, square * group, [&](Value first) {
+        SmallVector<Value> loaded;
+        for (Value row : rows)
+          loaded.push_back(asGroups(load(row, first, square * group)));
+        Value at = math.div(first, group);
+        for (auto [i, groups] : llvm::enumerate(emitTranspose(b, loaded)))
+          store(groups, math.add(at, i), math.constant(part * group));
+      });
+      if (isMultiple(k, square * group))
+        continue;
+      emitFor(
+          b, math.div(full, group), math.ceilDiv(k, group), 1, [&](Value at) {
+            auto ofSquare = VectorType::get({square}, b.getI32Type());
+            Value groups =
+                arith::ConstantOp::create(b, b.getZeroAttr(ofSquare));
+            for (int64_t r = 0; r < square; ++r) {
+              Value number = emitGroup(math.mul(at, group), [&](Value column) {
+                return load(rows[r], column, 1);
+              });
+              groups = vector::InsertStridedSliceOp::create(
+                  b, number, groups, ArrayRef<int64_t>{r},
+                  ArrayRef<int64_t>{1});
+            }
+            store(groups, at, math.constant(part * group));
+          });
+    }
+  }
+
+private:
+  static constexpr int64_t kLargestSquare = 16, kSmallestSquare = 4;
+
+  /// Bytes from a place on, widened.
+  Value load(Value row, Value column, int64_t count, Value mask = nullptr) {
+    Value bytes =
+        emitLoad(b, source.memref, source.at(row, column), count, mask);
+    return type.isInteger(8) ? bytes
+                             : Value(arith::ExtSIOp::create(
+                                   b, VectorType::get({count}, type), bytes));
+  }
+  /// What `emit` gives for `index`; zeros where that is no value of k.
+  Value emitIfInside(Value index, function_ref<Value(Value)> emit) {
+    Value isInside = math.less(index, k);
+    Value at =
+        b.createOrFold<arith::SelectOp>(isInside, index, math.constant(0));
+    Value value = emit(at);
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+    return b.createOrFold<arith::SelectOp>(isInside, value, zero);
+  }
+  /// The values of k from `first` on of one column, which `emit` loads, as one
+  /// i32 in a vector.
+  Value emitGroup(Value first, function_ref<Value(Value)> emit) {
+    auto ofGroup = VectorType::get({group}, type);
+    Value values = arith::ConstantOp::create(b, b.getZeroAttr(ofGroup));
+    for (int64_t j = 0; j < group; ++j)
+      values = vector::InsertStridedSliceOp::create(
+          b, emitIfInside(math.add(first, j), emit), values,
+          ArrayRef<int64_t>{j}, ArrayRef<int64_t>{1});
+    return asGroups(values);
+  }
+  Value asGroups(Value values) {
+    int64_t count = cast<VectorType>(values.getType()).getNumElements() / group;
+    return vector::BitCastOp::create(
+        b, VectorType::get({count}, b.getI32Type()), values);
+  }
+  void storeInterleaved(ArrayRef<Value> rows, Value first) {
+    SmallVector<Value> parts(rows);
+    for (size_t count = parts.size(); count > 1; count /= 2)
+      for (size_t i = 0; i < count / 2; ++i)
+        parts[i] =
+            vector::InterleaveOp::create(b, parts[i], parts[i + count / 2]);
+    store(parts.front(), math.div(first, group), math.constant(0));
+  }
+  void store(Value values, Value row, Value at) {
+    auto stored = cast<VectorType>(values.getType());
+    if (stored.getElementType() != type) {
+      stored = VectorType::get({stored.getNumElements() * group}, type);
+      values = vector::BitCastOp::create(b, stored, values);
+    }
+    SmallVector<Value> to(panel);
+    to.append({row, at});
+    emitStore(b, values, dest, to);
+  }
+
+  ImplicitLocOpBuilder &b;
+  IndexMath math;
+  /// Elements of the panel, and how many values of k are a group.
+  Type type;
+  int64_t group, width;
+  const Matrix &source;
+  Value column, k, n, dest;
+  ValueRange panel;
+};
+
+} // namespace
+
+void PackEmitter::emitBytes(ImplicitLocOpBuilder &b, cpu::PackRhsOp op,
+                            const Matrix &source, Value column, Value k,
+                            Value n, Value dest, ValueRange panel) {
+  IndexMath math(b);
+  const int64_t width = op.getPanelWidth();
+  BytePacker packer(b, op.getPacking(), source, column, k, n, dest, panel);
+  if (op.getTransposed())
+    return packer.emitRows(lanes);
+  if (isMultiple(n, width))
+    return packer.emitColumns(/*mask=*/nullptr);
+  if (masksBytes)
+    return packer.emitColumns(emitTailMask(b, math.sub(n, column), width));
+  emitIf(
+      b, math.less(n, math.add(column, width)),
+      [&] { packer.emitColumnTail(); },
+      [&] { packer.emitColumns(/*mask=*/nullptr); });
+}
+
 void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op) {
   IndexMath math(b);
   Value source = body.getBuffer(op.getSource());
@@ -176,6 +362,8 @@ void PackEmitter::emitRhs(ImplicitLocOpBuilder &b, cpu::PackRhsOp op) {
       matrix.lead.push_back(panel[0]);
     }
     Value column = math.mul(panel.back(), width);
+    if (op.isOfBytes())
+      return emitBytes(b, op, matrix, column, k, n, dest, panel);
     Value to = dest;
     ValueRange toPanel = panel;
     if (op.getScales()) {

@@ -329,8 +329,24 @@ func.func @pack_into_wide_panels(%b: tensor<16x40xf32>, %e: tensor<2x16x64xf32>)
 // -----
 
 func.func @pack_bf16(%b: tensor<16x40xf32>, %e: tensor<2x8x64xbf16>) {
-  // expected-error@+1 {{packs f32, as they are or in 21 or 24 bits, and not #cpu.packing<bf16, panel = 32>}}
+  // expected-error@+1 {{packs f32, as they are or in 21 or 24 bits, and signed bytes, and not #cpu.packing<bf16, panel = 32>}}
   %0 = cpu.pack_rhs ins(%b : tensor<16x40xf32>) outs(%e : tensor<2x8x64xbf16>) {packing = #cpu.packing<bf16, panel = 32>} -> tensor<2x8x64xbf16>
+  return
+}
+
+// -----
+
+func.func @pack_floats_as_bytes(%b: tensor<16x40xf32>, %e: tensor<2x4x128xi8>) {
+  // expected-error@+1 {{source must be of 'i8' for #cpu.packing<i8, panel = 32>}}
+  %0 = cpu.pack_rhs ins(%b : tensor<16x40xf32>) outs(%e : tensor<2x4x128xi8>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<2x4x128xi8>
+  return
+}
+
+// -----
+
+func.func @pack_too_few_groups(%b: tensor<17x40xi8>, %e: tensor<2x4x128xi8>) {
+  // expected-error@+1 {{source has K = 5 but init 4 groups}}
+  %0 = cpu.pack_rhs ins(%b : tensor<17x40xi8>) outs(%e : tensor<2x4x128xi8>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<2x4x128xi8>
   return
 }
 

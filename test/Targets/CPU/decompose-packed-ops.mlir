@@ -463,3 +463,18 @@ func.func private @on_vectors(%x: memref<4x8xf32>, %out: memref<4x8xf32>) attrib
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<4x8xf32>, memref<4x8xf32>) -> ()
   return
 }
+
+// CHECK-LABEL: func.func private @pack_bytes
+// CHECK-NOT: cpu.pack_rhs
+// CHECK: linalg.generic
+// CHECK: tensor.extract
+// CHECK: arith.select {{.*}} : i8
+// CHECK: arith.extsi {{.*}} : i8 to i16
+func.func private @pack_bytes(%b: memref<7x40xi8>, %out: memref<2x4x64xi16>) attributes {sdx.kernel, cpu.plan = #cpu.loops} {
+  %tb = bufferization.to_tensor %b restrict : memref<7x40xi8> to tensor<7x40xi8>
+  %e = tensor.empty() : tensor<2x4x64xi16>
+  %r = cpu.pack_rhs ins(%tb : tensor<7x40xi8>) outs(%e : tensor<2x4x64xi16>)
+      {packing = #cpu.packing<i16, panel = 32>} -> tensor<2x4x64xi16>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<2x4x64xi16>, memref<2x4x64xi16>) -> ()
+  return
+}

@@ -193,3 +193,36 @@ func.func private @triples(%a: memref<1x10xf32>, %b: memref<2x4x32xi64>, %s: mem
       : (tensor<1x64xf32>, memref<1x64xf32>) -> ()
   return
 }
+
+// -----
+
+// Of an open number of values of k tile registers take those that fill them,
+// and the last group may not be full: bytes past the end are zero.
+// CHECK-LABEL: func.func private @open_depth
+// CHECK: %[[K:.*]] = memref.dim %arg0, %c2
+// CHECK: %[[FULL:.*]] = arith.divui %[[K]], %c4
+// CHECK: scf.for %{{.*}} = %c0 to %[[FULL]] step %c1
+// CHECK: vector.load %arg0[{{.*}} : memref<3x32x?xi8>, vector<4xi8>
+// CHECK: scf.for
+// CHECK: %[[THERE:.*]] = arith.cmpi slt, %{{.*}}, %[[K]]
+// CHECK: memref.load %arg0
+// CHECK: arith.select %[[THERE]]
+// TILES-LABEL: func.func private @open_depth
+// TILES: %[[K:.*]] = memref.dim %arg0, %c2
+// TILES: %[[STEPS:.*]] = arith.divui %[[K]], %c64
+// TILES: scf.for %{{.*}} = %c0 to %[[STEPS]]
+// TILES: llvm.x86.tdpbusd.internal
+// TILES: %[[FIRST:.*]] = arith.muli %[[STEPS]], %c16
+// TILES: llvm.x86.avx512.vpdpbusd.512
+func.func private @open_depth(%a: memref<3x32x?xi8>, %b: memref<3x2x?x128xi8>, %out: memref<3x32x64xi32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<3x32x?xi8> to tensor<3x32x?xi8>
+  %tb = bufferization.to_tensor %b restrict : memref<3x2x?x128xi8> to tensor<3x2x?x128xi8>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<3x32x64xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<3x32x64xi32>) -> tensor<3x32x64xi32>
+  %m = cpu.packed_matmul ins(%ta, %tb : tensor<3x32x?xi8>, tensor<3x2x?x128xi8>)
+      outs(%f : tensor<3x32x64xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<3x32x64xi32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<3x32x64xi32>, memref<3x32x64xi32>) -> ()
+  return
+}

@@ -199,3 +199,66 @@ func.func private @triples(%a: memref<10x64xf32>, %s: memref<2x1x1x32xf32>, %out
       : (tensor<2x4x32xi64>, memref<2x4x32xi64>) -> ()
   return
 }
+
+// -----
+
+// Of four rows of bytes, which may end before a group does, the columns are
+// interleaved.
+// CHECK-LABEL: func.func private @bytes
+// CHECK-SAME: (%[[B:.*]]: memref<4x?x64xi8>, %[[OUT:.*]]: memref<4x2x?x128xi8>)
+// CHECK: scf.parallel
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.load %[[B]]{{.*}} vector<32xi8>
+// CHECK-COUNT-3: vector.interleave
+// CHECK: vector.store %{{.*}}, %[[OUT]]{{.*}} vector<128xi8>
+// CHECK: scf.if
+// CHECK-COUNT-4: arith.select {{.*}} : vector<32xi8>
+// CHECK: vector.store %{{.*}}, %[[OUT]]{{.*}} vector<128xi8>
+func.func private @bytes(%b: memref<4x?x64xi8>, %out: memref<4x2x?x128xi8>) attributes {sdx.kernel} {
+  %c2 = arith.constant 2 : index
+  %t = bufferization.to_tensor %b restrict : memref<4x?x64xi8> to tensor<4x?x64xi8>
+  %k = memref.dim %out, %c2 : memref<4x2x?x128xi8>
+  %e = tensor.empty(%k) : tensor<4x2x?x128xi8>
+  %p = cpu.pack_rhs ins(%t : tensor<4x?x64xi8>) outs(%e : tensor<4x2x?x128xi8>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<4x2x?x128xi8>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<4x2x?x128xi8>, memref<4x2x?x128xi8>) -> ()
+  return
+}
+
+// -----
+
+// Rows of bytes become columns: squares of groups are transposed. Rows past the
+// end are the first one.
+// CHECK-LABEL: func.func private @transposed_bytes
+// CHECK: arith.select {{.*}} : index
+// CHECK-COUNT-16: vector.load {{.*}} vector<64xi8>
+// CHECK-COUNT-64: vector.shuffle {{.*}} vector<16xi32>, vector<16xi32>
+// CHECK-COUNT-16: vector.store {{.*}} vector<64xi8>
+func.func private @transposed_bytes(%b: memref<50x64xi8>, %out: memref<2x16x128xi8>) attributes {sdx.kernel, sdx.target = #cpu.target<vector_bits = 512>} {
+  %t = bufferization.to_tensor %b restrict : memref<50x64xi8> to tensor<50x64xi8>
+  %e = tensor.empty() : tensor<2x16x128xi8>
+  %p = cpu.pack_rhs transposed ins(%t : tensor<50x64xi8>) outs(%e : tensor<2x16x128xi8>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<2x16x128xi8>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x16x128xi8>, memref<2x16x128xi8>) -> ()
+  return
+}
+
+// -----
+
+// Without masks of bytes columns that fill no panel go one by one; integers of
+// 16 bits are widened.
+// CHECK-LABEL: func.func private @pairs
+// CHECK-NOT: vector.maskedload
+// CHECK: scf.if
+// CHECK: vector.load {{.*}} vector<1xi8>
+// CHECK: } else {
+// CHECK-COUNT-2: arith.extsi {{.*}} : vector<32xi8> to vector<32xi16>
+// CHECK: vector.interleave {{.*}} : vector<32xi16>
+func.func private @pairs(%b: memref<8x40xi8>, %out: memref<2x4x64xi16>) attributes {sdx.kernel, sdx.target = #cpu.target<vector_bits = 256>} {
+  %t = bufferization.to_tensor %b restrict : memref<8x40xi8> to tensor<8x40xi8>
+  %e = tensor.empty() : tensor<2x4x64xi16>
+  %p = cpu.pack_rhs ins(%t : tensor<8x40xi8>) outs(%e : tensor<2x4x64xi16>) {packing = #cpu.packing<i16, panel = 32>} -> tensor<2x4x64xi16>
+  bufferization.materialize_in_destination %p in restrict writable %out
+      : (tensor<2x4x64xi16>, memref<2x4x64xi16>) -> ()
+  return
+}

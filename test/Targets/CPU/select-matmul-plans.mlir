@@ -596,3 +596,19 @@ func.func private @endless_case() attributes {cpu.plan = #cpu.matmul_plan<[<"fma
 
 // expected-error@+1 {{a plan has 1 to 16 cases, not 17}}
 func.func private @many_cases() attributes {cpu.plan = #cpu.matmul_plan<[<"fma", rows = 1, max_rows = 1, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 2, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 3, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 4, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 5, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 6, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 7, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 8, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 9, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 10, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 11, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 12, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 13, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 14, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 15, tile_rows = 8, tile_columns = 32>, <"fma", rows = 1, max_rows = 16, tile_rows = 8, tile_columns = 32>, <"fma", rows = 8, tile_rows = 8, tile_columns = 32>]>}
+
+// -----
+
+// Of an open number of values of k most are expected to fill tile registers.
+// CHECK-LABEL: func.func private @open_depth_of_bytes
+// CHECK-SAME: cpu.plan = #cpu.matmul_plan<[<"amx_int8", rows = 64, tile_rows = 8, tile_columns = 32,
+func.func private @open_depth_of_bytes(%x: memref<4x64x?xi8>, %w: memref<4x2x?x128xi8>, %out: memref<4x64x64xi32>) attributes {sdx.kernel, sdx.target = #cpu.target<f32 = amx_bf16x6, bf16 = amx, int8 = amx>} {
+  %zero = arith.constant 0 : i32
+  %tx = bufferization.to_tensor %x restrict : memref<4x64x?xi8> to tensor<4x64x?xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<4x2x?x128xi8> to tensor<4x2x?x128xi8>
+  %e = tensor.empty() : tensor<4x64x64xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<4x64x64xi32>) -> tensor<4x64x64xi32>
+  %r = cpu.packed_matmul ins(%tx, %tw : tensor<4x64x?xi8>, tensor<4x2x?x128xi8>) outs(%f : tensor<4x64x64xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<4x64x64xi32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<4x64x64xi32>, memref<4x64x64xi32>) -> ()
+  return
+}

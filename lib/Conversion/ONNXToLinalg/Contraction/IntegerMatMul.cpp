@@ -34,109 +34,159 @@ TypedTensor getColumnParameter(Value original, Value converted) {
                    : TypedTensor{Value(), Type()};
 }
 
-/// The sums of the matrix `bytes` along one of its dimensions, as i32.
+/// The sums of `bytes` along their dimension `along`, which becomes 1, as i32:
+/// of a transpose the sums are moved, not the bytes.
 Value sumBytes(TensorBuilder &b, Value bytes, int64_t along, bool isUnsigned) {
+  if (auto transpose = bytes.getDefiningOp<linalg::TransposeOp>()) {
+    ArrayRef<int64_t> order = transpose.getPermutation();
+    return b.transpose(
+        sumBytes(b, transpose.getInput(), order[along], isUnsigned), order);
+  }
   Type i32 = b.getI32Type(), type = b.getIntegerType(8, !isUnsigned);
-  return createReduction(
-      b, b.getLoc(), {bytes, type}, {along}, i32, b.zero(i32),
-      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
-        return arith::AddIOp::create(s, loc, args[1], args[0]);
+  Value sums =
+      createReduction(b, b.getLoc(), {bytes, type}, {along}, i32, b.zero(i32),
+                      [](OpBuilder &s, Location loc, ValueRange args) -> Value {
+                        return arith::AddIOp::create(s, loc, args[1], args[0]);
+                      });
+  return unsqueeze(b, b.getLoc(), sums, {along});
+}
+
+/// The bytes whose numbers differ by 128 from those of `bytes`. What only moves
+/// them comes after, next to the product.
+Value flipSign(TensorBuilder &b, Value bytes) {
+  Operation *op = bytes.getDefiningOp();
+  if (isa_and_present<tensor::CastOp, tensor::ExpandShapeOp,
+                      tensor::CollapseShapeOp, linalg::TransposeOp>(op)) {
+    Value flipped = flipSign(b, op->getOperand(0));
+    if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
+      return b.transpose(flipped, transpose.getPermutation());
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), flipped);
+    return b.clone(*op, mapping)->getResult(0);
+  }
+  Type i8 = elementTypeOf(bytes);
+  return b.map(
+      bytes, i8, [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+        return {arith::XOrIOp::create(s, args[0], s.integer(i8, -128))};
       });
 }
 
-/// Bytes as `wantUnsigned` says, whose numbers differ by 128 from those that
-/// they were if that is not what they are.
-Value flipSign(TensorBuilder &b, TypedTensor bytes, bool wantUnsigned) {
+/// Bytes as `wantUnsigned` says, and by how much their numbers are larger than
+/// those that they were.
+std::pair<Value, int64_t> withSign(TensorBuilder &b, TypedTensor bytes,
+                                   bool wantUnsigned) {
   if (bytes.onnxElementType.isUnsignedInteger() == wantUnsigned)
-    return bytes.value;
-  Type i8 = elementTypeOf(bytes.value);
-  return b.map(bytes.value, i8,
-               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 return {
-                     arith::XOrIOp::create(s, args[0], s.integer(i8, -128))};
-               });
+    return {bytes.value, 0};
+  return {flipSign(b, bytes.value), wantUnsigned ? 128 : -128};
 }
 
-/// The i32 product of [M,K] and [K,N] of bytes, by a sum over unsigned times
-/// signed bytes u and s. With what is subtracted from each, a and b:
+/// [M,K] x [K,N] or [B,M,K] x [B,K,N] of unsigned by signed bytes, in i32.
+Value multiplyBytes(TensorBuilder &b, Value lhs, Value rhs) {
+  Type i32 = b.getI32Type();
+  int64_t batch = rankedType(lhs).getRank() - 2;
+  int64_t rank = batch + 3, m = batch, n = batch + 1, k = batch + 2;
+  Sizes sizes = b.dims(lhs);
+  sizes.back() = b.dim(rhs, batch + 1);
+  auto map = [&](int64_t row, int64_t column) {
+    SmallVector<int64_t> dims = {row, column};
+    if (batch)
+      dims.insert(dims.begin(), 0);
+    return b.dimsMap(rank, dims);
+  };
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
+  loops.back() = utils::IteratorType::reduction;
+  return b
+      .generic({lhs, rhs}, b.zeros(sizes, i32),
+               {map(m, k), map(k, n), map(m, n)}, loops,
+               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                 return {s.add(args[2], s.mul(s.convert(args[0], i32, true),
+                                              s.convert(args[1], i32)))};
+               })
+      .front();
+}
+
+/// A zero point of bytes of which so much was added to each (`shift`).
+struct ShiftedZero {
+  TypedTensor zero;
+  int64_t shift;
+
+  /// Whether it is sure to be 0.
+  bool isZero() const {
+    DenseElementsAttr known;
+    if (!zero.value)
+      return shift == 0;
+    return matchPattern(zero.value, m_Constant(&known)) && known.isSplat() &&
+           getNumber(known.getSplatValue<APInt>()) + shift == 0;
+  }
+
+private:
+  int64_t getNumber(const APInt &bits) const {
+    return zero.onnxElementType.isUnsignedInteger()
+               ? static_cast<int64_t>(bits.getZExtValue())
+               : bits.getSExtValue();
+  }
+};
+
+/// The i32 product of bytes, by a sum over unsigned times signed bytes u and s.
+/// With what is subtracted from each, a and b:
 ///   sum (u - a)(s - b) = sum u s - a sum s - b sum u + K a b
 /// Null if a zero point does not broadcast.
 FailureOr<Value> createByteProduct(TensorBuilder &b, TypedTensor lhs,
                                    TypedTensor lhsZero, TypedTensor rhs,
                                    TypedTensor rhsZero) {
   Type i32 = b.getI32Type();
-  int64_t depth = rankedType(rhs.value).getDimSize(0);
-  Sizes sizes = b.dims(lhs.value);
-  SmallVector<ReassociationIndices> groups;
-  appendGroup(groups, 0, sizes.size() - 1);
-  appendGroup(groups, sizes.size() - 1, 1);
-  Value left = b.collapse(flipSign(b, lhs, /*wantUnsigned=*/true), groups);
-  Value right = flipSign(b, rhs, /*wantUnsigned=*/false);
-  int64_t lhsShift = lhs.onnxElementType.isUnsignedInteger() ? 0 : 128;
-  int64_t rhsShift = rhs.onnxElementType.isUnsignedInteger() ? -128 : 0;
-
-  sizes.back() = b.dim(right, 1);
-  Value product =
-      b.generic(
-           {left, right}, b.zeros({b.dim(left, 0), sizes.back()}, i32),
-           {b.dimsMap(3, {0, 2}), b.dimsMap(3, {2, 1}), b.dimsMap(3, {0, 1})},
-           {utils::IteratorType::parallel, utils::IteratorType::parallel,
-            utils::IteratorType::reduction},
-           [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-             return {s.add(args[2], s.mul(s.convert(args[0], i32, true),
-                                          s.convert(args[1], i32)))};
-           })
-          .front();
-  product = b.expand(product, groups, sizes);
-
-  auto mayShift = [](Value zero) {
-    return zero && !matchPattern(zero, m_Zero());
-  };
-  bool hasA = lhsShift || mayShift(lhsZero.value);
-  bool hasB = rhsShift || mayShift(rhsZero.value);
+  auto [left, lhsShift] = withSign(b, lhs, /*wantUnsigned=*/true);
+  auto [right, rhsShift] = withSign(b, rhs, /*wantUnsigned=*/false);
+  FailureOr<Value> product = createMatMul(b, left, right, multiplyBytes);
+  if (failed(product))
+    return failure();
+  ShiftedZero zeroOfLeft{lhsZero, lhsShift}, zeroOfRight{rhsZero, rhsShift};
+  const bool hasA = !zeroOfLeft.isZero(), hasB = !zeroOfRight.isZero();
   if (!hasA && !hasB)
     return product;
-  SmallVector<TypedTensor> inputs = {{product, i32}};
+  SmallVector<TypedTensor> inputs = {{*product, i32}};
   auto take = [&](TypedTensor tensor) -> int64_t {
     if (!tensor.value)
       return -1;
     inputs.push_back(tensor);
     return inputs.size() - 1;
   };
-  int64_t a = take(lhsZero), c = take(rhsZero), columns = -1, rows = -1;
+  int64_t a = hasA ? take(lhsZero) : -1, c = hasB ? take(rhsZero) : -1;
+  int64_t columns = -1, rows = -1;
   if (hasA)
-    columns = take({sumBytes(b, right, 0, /*isUnsigned=*/false), i32});
-  if (hasB) {
-    Value sums = sumBytes(b, left, 1, /*isUnsigned=*/true);
-    SmallVector<ReassociationIndices> spread(1);
-    for (size_t i = 0; i < sizes.size(); ++i)
-      spread[0].push_back(i);
-    Sizes perRow = sizes;
-    perRow.back() = b.size(1);
-    rows = take({b.expand(sums, spread, perRow), i32});
+    columns = take({sumBytes(b, right, rankedType(right).getRank() - 2,
+                             /*isUnsigned=*/false),
+                    i32});
+  if (hasB)
+    rows = take({sumBytes(b, left, rankedType(left).getRank() - 1,
+                          /*isUnsigned=*/true),
+                 i32});
+  Value depth;
+  if (hasA && hasB) {
+    OpFoldResult size = b.dim(left, rankedType(left).getRank() - 1);
+    std::optional<int64_t> known = getStaticSize(size);
+    depth = known ? b.integer(i32, *known) : b.convert(cast<Value>(size), i32);
   }
   return createElementwise(
-      b, b.getLoc(), inputs, i32, rankedType(product),
+      b, b.getLoc(), inputs, i32, rankedType(*product),
       [&](OpBuilder &builder, Location loc, ValueRange args) -> Value {
         TensorBuilder s(loc, builder);
-        auto zero = [&](int64_t number, TypedTensor tensor, int64_t shift) {
-          Value added = s.integer(i32, shift);
+        auto zero = [&](int64_t number, const ShiftedZero &of) {
+          Value added = s.integer(i32, of.shift);
           if (number < 0)
             return added;
           return s.add(
-              castScalar(s, loc, args[number], tensor.onnxElementType, i32),
+              castScalar(s, loc, args[number], of.zero.onnxElementType, i32),
               added);
         };
         Value result = args[0];
-        Value left = zero(a, lhsZero, lhsShift);
-        Value right = zero(c, rhsZero, rhsShift);
+        Value left = zero(a, zeroOfLeft), right = zero(c, zeroOfRight);
         if (columns >= 0)
           result = s.sub(result, s.mul(left, args[columns]));
         if (rows >= 0)
           result = s.sub(result, s.mul(right, args[rows]));
-        if (columns >= 0 && rows >= 0)
-          result =
-              s.add(result, s.mul(s.mul(left, right), s.integer(i32, depth)));
+        if (depth)
+          result = s.add(result, s.mul(s.mul(left, right), depth));
         return result;
       });
 }
@@ -147,15 +197,21 @@ FailureOr<Value> createIntegerProduct(TensorBuilder &b, TypedTensor lhs,
                                       TypedTensor rhsZero) {
   RankedTensorType lhsType = rankedType(lhs.value);
   RankedTensorType rhsType = rankedType(rhs.value);
-  if (areBytes(lhs, rhs) && lhsType.getRank() >= 2 && rhsType.getRank() == 2 &&
-      rhsType.hasStaticShape()) {
-    int64_t last = lhsType.getRank() - 1;
-    if (!b.sameSize(b.dim(lhs.value, last), b.dim(rhs.value, 0),
+  if (areBytes(lhs, rhs) && lhsType.getRank() >= 2 && rhsType.getRank() >= 2) {
+    int64_t k = lhsType.getRank() - 1, ofRight = rhsType.getRank() - 2;
+    if (!b.sameSize(b.dim(lhs.value, k), b.dim(rhs.value, ofRight),
                     "inner sizes of the operands differ"))
       return failure();
-    SmallVector<int64_t> shape(lhsType.getShape());
-    shape[last] = rhsType.getDimSize(0);
-    lhs.value = b.cast(lhs.value, lhsType.clone(shape));
+    // Both say how many values of k there are if one does.
+    auto refine = [&](Value &value, int64_t dim, int64_t size) {
+      SmallVector<int64_t> shape(rankedType(value).getShape());
+      if (ShapedType::isDynamic(size) || shape[dim] == size)
+        return;
+      shape[dim] = size;
+      value = b.cast(value, rankedType(value).clone(shape));
+    };
+    refine(lhs.value, k, rhsType.getDimSize(ofRight));
+    refine(rhs.value, ofRight, lhsType.getDimSize(k));
     return createByteProduct(b, lhs, lhsZero, rhs, rhsZero);
   }
   FailureOr<Value> left = subtractZeroPoint(b, lhs, lhsZero, b.getI32Type());

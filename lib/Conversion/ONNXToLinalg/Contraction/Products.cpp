@@ -37,7 +37,9 @@ Value createMatMul2D(TensorBuilder &b, Value lhs, Value rhs) {
       .getResult(0);
 }
 
-static Value createBatchMatMul(TensorBuilder &b, Value lhs, Value rhs) {
+Value multiplyMatrices(TensorBuilder &b, Value lhs, Value rhs) {
+  if (rankedType(lhs).getRank() == 2)
+    return createMatMul2D(b, lhs, rhs);
   Value init = b.zeros({b.dim(lhs, 0), b.dim(lhs, 1), b.dim(rhs, 2)},
                        getAccumulatorType(elementTypeOf(lhs)));
   return linalg::BatchMatmulOp::create(b, TypeRange{init.getType()},
@@ -95,9 +97,13 @@ static bool isUnit(ArrayRef<OpFoldResult> sizes) {
       sizes, [](OpFoldResult size) { return getStaticSize(size) == 1; });
 }
 
+using MultiplyMatrices =
+    function_ref<Value(TensorBuilder &b, Value lhs, Value rhs)>;
+
 /// Product of operands of rank >= 2.
 static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
-                                            Value rhs) {
+                                            Value rhs,
+                                            MultiplyMatrices multiply) {
   Sizes lhsSizes = b.dims(lhs), rhsSizes = b.dims(rhs);
   OpFoldResult rows = lhsSizes[lhsSizes.size() - 2], columns = rhsSizes.back();
   if (!b.sameSize(lhsSizes.back(), rhsSizes[rhsSizes.size() - 2],
@@ -111,7 +117,7 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
   Sizes resultSizes(*batch);
   resultSizes.append({rows, columns});
   if (batch->empty())
-    return createMatMul2D(b, lhs, rhs);
+    return multiply(b, lhs, rhs);
 
   // One right-hand side for all: the batches are just more rows.
   if (isUnit(rhsBatch) &&
@@ -119,7 +125,7 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
     SmallVector<ReassociationIndices> groups;
     appendGroup(groups, 0, lhsSizes.size() - 1);
     appendGroup(groups, lhsSizes.size() - 1, 1);
-    Value product = createMatMul2D(
+    Value product = multiply(
         b, b.collapse(lhs, groups),
         rhsBatch.empty() ? rhs
                          : b.reshape(rhs, ArrayRef(rhsSizes).take_back(2)));
@@ -139,8 +145,8 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
   };
   lhs = widen(lhs, lhsBatch, rows, lhsSizes.back());
   rhs = widen(rhs, rhsBatch, rhsSizes[rhsSizes.size() - 2], columns);
-  Value product = createBatchMatMul(b, collapseLeading(b, lhs, 2),
-                                    collapseRhsBatch(b, rhs));
+  Value product =
+      multiply(b, collapseLeading(b, lhs, 2), collapseRhsBatch(b, rhs));
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, batch->size());
   appendGroup(groups, batch->size(), 1);
@@ -148,7 +154,8 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
   return b.expand(product, groups, resultSizes);
 }
 
-FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs) {
+FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs,
+                              MultiplyMatrices multiply) {
   bool lhsVector = rankedType(lhs).getRank() == 1;
   bool rhsVector = rankedType(rhs).getRank() == 1;
   if (rankedType(lhs).getRank() == 0 || rankedType(rhs).getRank() == 0)
@@ -157,7 +164,7 @@ FailureOr<Value> createMatMul(TensorBuilder &b, Value lhs, Value rhs) {
     lhs = unsqueeze(b, b.getLoc(), lhs, {0});
   if (rhsVector)
     rhs = unsqueeze(b, b.getLoc(), rhs, {1});
-  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs);
+  FailureOr<Value> product = createMatrixProduct(b, lhs, rhs, multiply);
   if (failed(product) || (!lhsVector && !rhsVector))
     return product;
   int64_t rank = rankedType(*product).getRank();

@@ -12,13 +12,20 @@
 
 namespace sardonyx {
 
-/// numpy.matmul on converted tensors of one element type, accumulated in its
-/// accumulator type, which is the result's: 1-D operands, broadcast batch
-/// dimensions. Becomes linalg.matmul whenever the batches can share one
-/// right-hand side and linalg.batch_matmul with a single batch dimension
-/// otherwise. Fails when static sizes disagree.
-mlir::FailureOr<mlir::Value> createMatMul(TensorBuilder &b, mlir::Value lhs,
-                                          mlir::Value rhs);
+/// [M,K] x [K,N] or [B,M,K] x [B,K,N] by linalg.matmul or linalg.batch_matmul,
+/// accumulated in the accumulator type of the elements; no checks.
+mlir::Value multiplyMatrices(TensorBuilder &b, mlir::Value lhs,
+                             mlir::Value rhs);
+
+/// numpy.matmul on converted tensors: 1-D operands, broadcast batch dimensions.
+/// Calls `multiply` for matrices whenever the batches can share one right-hand
+/// side and for a single batch dimension otherwise. Fails when static sizes
+/// disagree.
+mlir::FailureOr<mlir::Value>
+createMatMul(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs,
+             llvm::function_ref<mlir::Value(TensorBuilder &b, mlir::Value lhs,
+                                            mlir::Value rhs)>
+                 multiply = multiplyMatrices);
 
 /// [M,K] x [K,N], no checks.
 mlir::Value createMatMul2D(TensorBuilder &b, mlir::Value lhs, mlir::Value rhs);

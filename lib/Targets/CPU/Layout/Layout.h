@@ -76,11 +76,11 @@ bool hasPanels(sdx::ConvOp op);
 /// channels last: by panels, or for single channels.
 bool hasNarrowForm(sdx::ConvOp op);
 
-/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, in panels of `width`
-/// columns; [C, K, H, N] or [C, N, H, K] is a batch of C * H (see
-/// cpu.pack_rhs).
+/// `matrix` [(B,) K, N], or [(B,) N, K] if `transposed`, of f32 or of signed
+/// bytes, in panels as `packing` says; [C, K, H, N] or [C, N, H, K] is a batch
+/// of C * H (see cpu.pack_rhs).
 mlir::Value packRhs(mlir::OpBuilder &b, mlir::Location loc, mlir::Value matrix,
-                    bool transposed, int64_t width);
+                    bool transposed, PackingAttr packing);
 
 /// Patterns that pack the matrices of a batch from where their rows lie beside
 /// each other.

@@ -33,7 +33,8 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 Value cpu::packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
-                   int64_t width) {
+                   PackingAttr packing) {
+  const int64_t width = packing.getPanel();
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   size_t rank = sizes.size(), last = rank - 1, row = rank == 4 ? 1 : rank - 2;
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
@@ -45,11 +46,14 @@ Value cpu::packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
         b, loc, d0 * d1, {sizes[0], sizes[2]}));
   packed.push_back(affine::makeComposedFoldedAffineApply(
       b, loc, d0.ceilDiv(width), {sizes[transposed ? row : last]}));
-  packed.append({sizes[transposed ? last : row], b.getIndexAttr(width)});
-  Value empty = tensor::EmptyOp::create(b, loc, packed, b.getF32Type());
+  packed.append({affine::makeComposedFoldedAffineApply(
+                     b, loc, d0.ceilDiv(packing.getDepthGroup()),
+                     {sizes[transposed ? last : row]}),
+                 b.getIndexAttr(packing.getRowSize())});
+  Value empty =
+      tensor::EmptyOp::create(b, loc, packed, packing.getStoredType());
   return PackRhsOp::create(b, loc, matrix, /*scales=*/Value(), empty,
-                           transposed,
-                           PackingAttr::getF32(b.getContext(), width))
+                           transposed, packing)
       .getResult();
 }
 
@@ -96,14 +100,14 @@ static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
     return nullptr;
   constexpr int64_t kNarrowest = 4;
   int64_t width = std::max<int64_t>(kNarrowest, llvm::PowerOf2Ceil(rows));
-  Value packed = packRhs(b, loc, lhs, /*transposed=*/true, width);
+  auto packing = PackingAttr::getF32(b.getContext(), width);
+  Value packed = packRhs(b, loc, lhs, /*transposed=*/true, packing);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, matrix);
   sizes.back() = b.getIndexAttr(rows);
-  Value product =
-      PackedMatmulOp::create(b, loc, matrix, packed,
-                             createZeros(b, loc, sizes, b.getF32Type()),
-                             PackingAttr::getF32(b.getContext(), width))
-          .getResult();
+  Value product = PackedMatmulOp::create(
+                      b, loc, matrix, packed,
+                      createZeros(b, loc, sizes, b.getF32Type()), packing)
+                      .getResult();
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   std::swap(order[rank - 1], order[rank - 2]);
   return createTranspose(b, loc, product, order);
@@ -234,7 +238,8 @@ private:
         right = viewAsPanel(rewriter, loc, left, matrix);
     }
     if (!right)
-      right = packRhs(rewriter, loc, matrix, transposed, kPanelWidth);
+      right = packRhs(rewriter, loc, matrix, transposed,
+                      PackingAttr::getF32(rewriter.getContext(), kPanelWidth));
     auto packing = PackingAttr::getF32(
         rewriter.getContext(),
         cast<ShapedType>(right.getType()).getShape().back());

@@ -114,7 +114,7 @@ struct PackInterleaved : OpRewritePattern<cpu::PackRhsOp> {
     bool transposed = op.getTransposed() != found->flips;
     Location loc = op.getLoc();
     Value packed =
-        packRhs(rewriter, loc, found->value, transposed, op.getPanelWidth());
+        packRhs(rewriter, loc, found->value, transposed, op.getPacking());
     // Sizes may be known better or less well from here.
     if (packed.getType() != op->getResult(0).getType())
       packed = tensor::CastOp::create(rewriter, loc, op->getResult(0).getType(),

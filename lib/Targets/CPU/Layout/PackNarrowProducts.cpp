@@ -7,7 +7,8 @@
 //
 // Products of unsigned by signed bytes in i32 and those of bf16 in f32 become
 // packed products, for which as many values of k as fill 32 bits lie together
-// in the right-hand side. Products of other types become loop nests.
+// in the right-hand side: weights of bytes and of bf16 by what is done once,
+// computed bytes by a kernel. Products of other types become loop nests.
 //
 //===----------------------------------------------------------------------===//
 
@@ -104,22 +105,30 @@ struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
                          isBf16Product(op) && isWeight(op.getRhs());
     if (!areBytes && !areBf16)
       return rewriter.notifyMatchFailure(op, "no instruction multiplies these");
+    if (!isZeroFilled(op.getInit()))
+      return rewriter.notifyMatchFailure(op, "it starts from other numbers");
     ShapedType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();
-    if (lhs.getRank() != 2 || lhs.isDynamicDim(1) || !rhs.hasStaticShape() ||
-        !isZeroFilled(op.getInit()))
-      return rewriter.notifyMatchFailure(op, "its sizes or its start are open");
+    const bool areWeights = isWeight(op.getRhs()) && lhs.getRank() == 2 &&
+                            !lhs.isDynamicDim(1) && rhs.hasStaticShape();
+    if (!areBytes && !areWeights)
+      return rewriter.notifyMatchFailure(op, "its sizes are open");
     Location loc = op.getLoc();
-    Value left = op.getLhs(), matrix = op.getRhs();
-    if (op.getTransposed())
-      matrix = createTranspose(rewriter, loc, matrix, {1, 0});
+    Value left = op.getLhs(), matrix = op.getRhs(), right;
     auto packing = PackingAttr::get(
         op.getContext(), areBytes ? getPackedByte(target) : PackedElement::BF16,
         kPanelWidth);
-    Value right = packGroups(rewriter, loc, matrix, packing.getDepthGroup());
-    if (packing.getElement() == PackedElement::I16) {
-      left = widenBytes(rewriter, loc, left, /*areUnsigned=*/true);
-      right = widenBytes(rewriter, loc, right, /*areUnsigned=*/false);
+    const bool areWide = packing.getElement() == PackedElement::I16;
+    if (areWeights) {
+      if (op.getTransposed())
+        matrix = createTranspose(rewriter, loc, matrix, {1, 0});
+      right = packGroups(rewriter, loc, matrix, packing.getDepthGroup());
+      if (areWide)
+        right = widenBytes(rewriter, loc, right, /*areUnsigned=*/false);
+    } else {
+      right = packRhs(rewriter, loc, matrix, op.getTransposed(), packing);
     }
+    if (areWide)
+      left = widenBytes(rewriter, loc, left, /*areUnsigned=*/true);
     rewriter.replaceOpWithNewOp<PackedMatmulOp>(op, left, right, op.getInit(),
                                                 packing);
     return success();

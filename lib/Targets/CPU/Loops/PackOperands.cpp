@@ -35,8 +35,9 @@ static Value emitInside(ImplicitLocOpBuilder &b, Value source,
   for (int64_t dim : bounded)
     indices[dim] =
         arith::SelectOp::create(b, isInside, indices[dim], math.constant(0));
-  return arith::SelectOp::create(b, isInside, emitElement(b, source, indices),
-                                 emitConstantF32(b, 0));
+  Value element = emitElement(b, source, indices);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element.getType()));
+  return arith::SelectOp::create(b, isInside, element, zero);
 }
 
 //===----------------------------------------------------------------------===//
@@ -51,6 +52,18 @@ public:
   RhsPacker(ImplicitLocOpBuilder &b, PackRhsOp op, ArrayRef<Value> sizes,
             ArrayRef<Value> place)
       : b(b), math(b), op(op), sizes(sizes), place(place) {}
+
+  /// A signed byte of a group of values of k.
+  Value emitOfGroup(Value group, Value at) {
+    const int64_t size = op.getPacking().getDepthGroup();
+    Value k =
+        math.add(math.mul(group, size), math.rem(at, math.constant(size)));
+    Value byte = emitNumber(k, math.div(at, size));
+    Type type = op.getPacking().getStoredType();
+    return byte.getType() == type
+               ? byte
+               : Value(arith::ExtSIOp::create(b, type, byte));
+  }
 
   /// The number of column `column` of the panel at `k`; zero past the end.
   Value emitNumber(Value k, Value column) {
@@ -162,6 +175,8 @@ Value cpu::packRhs(ImplicitLocOpBuilder &b, PackRhsOp op) {
           return packer.emitW21(k, last);
         if (op.getPacking().isCompressed())
           return packer.emitW24Byte(k, last);
+        if (op.isOfBytes())
+          return packer.emitOfGroup(k, last);
         return packer.emitNumber(k, last);
       });
 }

@@ -22,9 +22,6 @@ LogicalResult MatmulKernel::verify() {
       !KernelBody::hasBuffer(op.getRhs()) ||
       (op.getScales() && !KernelBody::hasBuffer(op.getScales())))
     return op.emitOpError("has an operand that is computed in its own kernel");
-  if (op.getDepthGroup() > 1 &&
-      ShapedType::isDynamic(op.getLhs().getType().getShape().back()))
-    return op.emitOpError("has narrow elements and an open depth");
   return evaluator.verify(op.getInit());
 }
 
@@ -90,6 +87,16 @@ void MatmulKernel::emitCases(ImplicitLocOpBuilder &b,
 void MatmulEmitter::emitDirect(ImplicitLocOpBuilder &b) {
   MatmulOperands operands{lhs, rhs, scales, m, n, panelCount, k, flatRhs};
   MatmulEmitter(op, evaluator, facts, operands, *direct).emit(b);
+}
+
+Value MatmulEmitter::getDepth(ImplicitLocOpBuilder &b) {
+  IndexMath math(b);
+  return facts.depth ? math.constant(*facts.depth)
+                     : math.dim(lhs, op.isBatched() ? 2 : 1);
+}
+
+Value MatmulEmitter::countTileSteps(ImplicitLocOpBuilder &b) {
+  return IndexMath(b).div(getDepth(b), kTileRows * depthGroup);
 }
 
 void MatmulEmitter::emit(ImplicitLocOpBuilder &b) {
@@ -269,15 +276,15 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
     right.push_back(chunk.batch);
   right.append({chunk.panel, zero, zero});
   emitTileProduct(b, op.getLhs().getType().getElementType(), rowTiles,
-                  math.constant(facts.countTileSteps()),
-                  getTileOperand(b, lhs, left), getTileOperand(b, rhs, right),
+                  countTileSteps(b), getTileOperand(b, lhs, left),
+                  getTileOperand(b, rhs, right),
                   getTileOperand(b, chunk.sums, {zero, zero}),
                   /*startsFromZero=*/true, [&](Value step) {
                     if (!missing)
                       fetchNextPanel(b, chunk, row, step);
                   });
   Start start;
-  start.group = facts.countTileSteps() * kTileRows;
+  start.group = math.mul(countTileSteps(b), kTileRows);
   Value column = math.mul(chunk.panel, op.getPanelWidth());
   auto emitResults = [&](Value inBlock, int64_t rows, Value rowLimit) {
     start.row = inBlock;

@@ -21,10 +21,10 @@
 namespace sardonyx::cpu {
 
 /// Where the sums of a register tile begin: in which row of a chunk's `sums`
-/// (null: at zero), and at which group of values of k they go on.
+/// (null: at zero), and at which group of values of k they go on (null: the
+/// first).
 struct Start {
-  mlir::Value row;
-  int64_t group = 0;
+  mlir::Value row, group;
   /// The first column of a panel that a narrower tile has; null: the first.
   mlir::Value column;
   /// Whether nothing is left to be added.
@@ -216,7 +216,10 @@ private:
   emitProducts(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                llvm::ArrayRef<mlir::Value> rows, mlir::Value columnInPanel,
                llvm::SmallVector<mlir::Value> accs,
-               llvm::ArrayRef<Prefetch> prefetches, int64_t firstGroup);
+               llvm::ArrayRef<Prefetch> prefetches, mlir::Value firstGroup);
+  /// The number of values of k, and how often they fill tile registers.
+  mlir::Value getDepth(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value countTileSteps(mlir::ImplicitLocOpBuilder &b);
   mlir::Value emitLhs(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
                       mlir::Value row, mlir::Value depth, int64_t count);
 

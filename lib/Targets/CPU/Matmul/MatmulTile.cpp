@@ -39,7 +39,8 @@ Prefetch MatmulEmitter::prefetchNextPanel(ImplicitLocOpBuilder &b,
 }
 
 /// What all columns of `row` are multiplied by: the value of k number `depth`,
-/// or the group of that number, `count` values that exist, as one i32.
+/// or the group of that number, `count` values that exist, as one i32 (see
+/// PackedTile::lhs).
 Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
                              Value row, Value depth, int64_t count) {
   IndexMath math(b);
@@ -55,6 +56,8 @@ Value MatmulEmitter::emitLhs(ImplicitLocOpBuilder &b, const Chunk &chunk,
     return memref::LoadOp::create(b, lhs, indices);
   }
   indices.push_back(math.mul(depth, depthGroup));
+  if (count == PackedTile::kThoseThere)
+    return emitLoadGroupBefore(b, lhs, indices, getDepth(b));
   return emitLoadGroup(b, lhs, indices, count);
 }
 
@@ -84,13 +87,15 @@ SmallVector<Value>
 MatmulEmitter::emitProducts(ImplicitLocOpBuilder &b, const Chunk &chunk,
                             ArrayRef<Value> rows, Value columnInPanel,
                             SmallVector<Value> accs,
-                            ArrayRef<Prefetch> prefetches, int64_t firstGroup) {
+                            ArrayRef<Prefetch> prefetches, Value firstGroup) {
   IndexMath math(b);
   auto left = [&](Value group, int64_t row, int64_t count) {
     return emitLhs(b, chunk, rows[row], group, count);
   };
   PackedTile tile = getPackedTile(chunk, rows.size(), shape.width);
   tile.column = columnInPanel;
+  if (depthGroup > 1)
+    tile.size = getDepth(b);
   if (chunk.unpacked) {
     tile.packing = PackingAttr::getF32(b.getContext(), op.getPanelWidth());
     tile.rhs = chunk.unpacked;

@@ -68,13 +68,13 @@ SmallVector<Value> MicroKernel::emit(ImplicitLocOpBuilder &b,
                                      SmallVector<Value> accs) const {
   IndexMath math(b);
   const int64_t size = tile.packing.getDepthGroup();
+  Value first = tile.firstGroup ? tile.firstGroup : math.constant(0);
   auto right = [&](Value group, int64_t p) {
-    return emitRhs(b, tile, math.add(tile.panel, p),
-                   math.add(group, tile.firstGroup));
+    return emitRhs(b, tile, math.add(tile.panel, p), math.add(group, first));
   };
   auto left = [&](int64_t count) {
     return [&, count](Value group, int64_t row) {
-      return tile.lhs(math.add(group, tile.firstGroup), row, count);
+      return tile.lhs(math.add(group, first), row, count);
     };
   };
   auto step = [&](ImplicitLocOpBuilder &b, Value lhs, Value rhs,
@@ -86,16 +86,23 @@ SmallVector<Value> MicroKernel::emit(ImplicitLocOpBuilder &b,
                                left(1), right, tile.prefetches, step);
   // Steps that take many instructions anyway are not worth several in a row,
   // and those of a last group that is not full are too many by one.
-  const int64_t full = *tile.depth / size - tile.firstGroup;
-  const int64_t rest = *tile.depth % size;
+  Value depth = tile.depth ? math.constant(*tile.depth) : tile.size;
+  Value full = math.sub(math.div(depth, size), first);
+  const int64_t rest = tile.depth.value_or(0) % size;
   ArrayRef<Prefetch> prefetches = tile.prefetches;
-  if (!isShort() || rest)
+  if (!isShort() || rest || !tile.depth)
     prefetches = {};
-  if (full > 0)
-    accs = emitContractionLoop(b, math.constant(full), tile.rows, tile.panels,
-                               accs, left(size), right, prefetches, step);
+  if (IndexMath::known(full) != 0)
+    accs = emitContractionLoop(b, full, tile.rows, tile.panels, accs,
+                               left(size), right, prefetches, step);
   if (rest)
-    emitContractionStep(b, math.constant(full), tile.rows, tile.panels, accs,
-                        left(rest), right, step);
-  return accs;
+    emitContractionStep(b, full, tile.rows, tile.panels, accs, left(rest),
+                        right, step);
+  if (tile.depth)
+    return accs;
+  // The last group, if it is not full.
+  first = math.add(first, full);
+  return emitContractionLoop(b, math.sub(tile.groups, first), tile.rows,
+                             tile.panels, accs, left(PackedTile::kThoseThere),
+                             right, {}, step);
 }

@@ -36,14 +36,17 @@ struct PackedTile {
   mlir::Value panel;
   int64_t panels = 1;
   mlir::Value column;
-  /// Groups of values of k (PackingAttr::getDepthGroup), and values of k, which
-  /// are known but where a group is one value of f32.
+  /// Groups of values of k (PackingAttr::getDepthGroup), and values of k; where
+  /// their number is open and groups have several, `size` is it.
   mlir::Value groups;
   std::optional<int64_t> depth;
-  /// The group that the tile begins with.
-  int64_t firstGroup = 0;
+  mlir::Value size;
+  /// The group that the tile begins with; null: the first.
+  mlir::Value firstGroup;
   /// `count` values of k of a row, from the first of `group` on: a scalar of
   /// the left-hand side, or the values of a group in an i32, zeros past them.
+  /// `kThoseThere`: those before `size`.
+  static constexpr int64_t kThoseThere = 0;
   llvm::function_ref<mlir::Value(mlir::Value group, int64_t row, int64_t count)>
       lhs;
   /// Of a micro-kernel that rounds rows `lhs` gives groups of bytes, and this a

@@ -117,6 +117,26 @@ Value sardonyx::cpu::emitBuffer(ImplicitLocOpBuilder &b, MemRefType type,
                                  b.getI64IntegerAttr(Prefetch::kLineBytes));
 }
 
+Value sardonyx::cpu::emitLoadGroupBefore(ImplicitLocOpBuilder &b, Value memref,
+                                         ArrayRef<Value> indices, Value end) {
+  IndexMath math(b);
+  Type element = cast<MemRefType>(memref.getType()).getElementType();
+  auto type = VectorType::get({32 / element.getIntOrFloatBitWidth()}, element);
+  Value values = arith::ConstantOp::create(b, b.getZeroAttr(type));
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
+  for (int64_t j = 0; j < type.getNumElements(); ++j) {
+    SmallVector<Value> at(indices);
+    Value place = math.add(at.back(), j), isThere = math.less(place, end);
+    at.back() = arith::SelectOp::create(b, isThere, place, indices.back());
+    Value value = arith::SelectOp::create(
+        b, isThere, memref::LoadOp::create(b, memref, at), zero);
+    values = vector::InsertOp::create(b, value, values, j);
+  }
+  Value lane = vector::BitCastOp::create(
+      b, VectorType::get({1}, b.getI32Type()), values);
+  return vector::ExtractOp::create(b, lane, 0);
+}
+
 Value sardonyx::cpu::emitLoadGroup(ImplicitLocOpBuilder &b, Value memref,
                                    ArrayRef<Value> indices, int64_t count) {
   IndexMath math(b);

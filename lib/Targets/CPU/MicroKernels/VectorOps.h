@@ -58,6 +58,12 @@ mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 mlir::Value emitLoadGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                           llvm::ArrayRef<mlir::Value> indices, int64_t count);
 
+/// The same of the elements before `end` in the last dimension.
+mlir::Value emitLoadGroupBefore(mlir::ImplicitLocOpBuilder &b,
+                                mlir::Value memref,
+                                llvm::ArrayRef<mlir::Value> indices,
+                                mlir::Value end);
+
 /// Stores `vector` at `indices`, only lanes of `mask` if there is one.
 void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                mlir::Value memref, mlir::ValueRange indices,

@@ -198,7 +198,7 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
         std::clamp<int64_t>(plan.shape.rows / *rows, 1, mostPanels);
   const MicroKernel *tiles = facts.select(MicroKernel::Unit::Tiles);
   if (tiles && isPanelWide && facts.packing.getPanel() == 2 * kTileRows &&
-      facts.countTileSteps() > 0 && plan.rows >= kTileRows)
+      facts.mayFillTiles() && plan.rows >= kTileRows)
     plan.micro = tiles;
   // Six rows of four registers need the fewest instructions for each
   // multiply-add that 32 registers allow (34 for 24; 26 for 16 with eight rows
@@ -299,8 +299,8 @@ static void chooseStrassen(const MatmulFacts &facts, MatmulPlan &plan) {
 }
 
 bool cpu::canPrefetch(const MatmulFacts &facts, const MatmulPlan &plan) {
-  return facts.comesFromMemory && facts.k && !facts.hasScales() &&
-         !plan.usesBf16x3();
+  return facts.comesFromMemory && facts.k && facts.depth &&
+         !facts.hasScales() && !plan.usesBf16x3();
 }
 
 /// What tiles fetch of the next panel.

@@ -64,6 +64,8 @@ struct MatmulFacts {
   bool suits(const MicroKernel &micro) const;
   /// How often the values of k, whose number is known, fill tile registers.
   int64_t countTileSteps() const;
+  /// Whether they do, as far as is known.
+  bool mayFillTiles() const { return !depth || countTileSteps() > 0; }
   /// What is known where a case of a plan is taken, that for `maxRows` after
   /// that for `before`.
   MatmulFacts getFactsOfCase(int64_t maxRows, int64_t before) const;

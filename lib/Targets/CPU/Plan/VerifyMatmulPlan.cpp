@@ -96,7 +96,7 @@ static std::string whyNotTileRegisters(const MatmulFacts &facts,
   if (kTileRows % plan.shape.rows)
     return "beside tile registers a tile has 1, 2, 4, 8 or 16 rows";
   if (plan.usesTiles()) {
-    if (!facts.depth || facts.countTileSteps() < 1)
+    if (!facts.mayFillTiles())
       return "there are too few values of k for tile registers";
     if (plan.chunkTiles * plan.shape.rows % kBlockRows)
       return "beside tile registers a chunk has a multiple of 32 rows";
