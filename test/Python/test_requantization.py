@@ -106,3 +106,40 @@ def test_half_way(cpu):
         ]
         expected = quantized(exact.astype(F32) * F32(scale), step, 128, np.uint8)
         np.testing.assert_array_equal(run(nodes, {"x": x}, constants, cpu), expected)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("op", ["MatMul", "Gemm", "Conv"])
+@pytest.mark.parametrize("is_wide", [False, True], ids=["one-scale", "of-columns"])
+def test_float_bias(is_wide, op, cpu):
+    """A bias that stays a float goes into the factor: other than one operator after the other, in f32, only next to a tie."""
+    rng = np.random.default_rng(7)
+    n = 70
+    x, w = rng.integers(0, 256, (300, 64)).astype(np.uint8), rng.integers(-127, 128, (64, n)).astype(np.int8)
+    scales = rng.uniform(0.5e-3, 2e-3, n if is_wide else 1).astype(F32)
+    bias = rng.uniform(-3, 3, n).astype(F32)
+    bias[3] = 0
+    sx, sy, zy = F32(0.0371), F32(0.0477), np.uint8(121)
+    zw = np.zeros(scales.size, np.int8)
+    sums = (x.astype(np.int64) - 117) @ w
+    exact = (sums * (np.float64(sx) * scales) + bias) / sy
+    feeds, constants = {"x": x}, {"w": w, "sx": sx, "zx": np.uint8(117), "sw": scales, "zw": zw, "b": bias, "sy": sy, "zy": zy}
+    axis = 1
+    if op == "Conv":
+        feeds["x"], constants["w"], axis = x.reshape(1, 300, 64).swapaxes(1, 2), w.T.reshape(n, 64, 1), 0
+        exact = exact.T[None]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["fw"], axis=axis),
+    ]
+    if op == "MatMul":
+        nodes += [helper.make_node("MatMul", ["fx", "fw"], ["p"]), helper.make_node("Add", ["p", "b"], ["c"])]
+    else:
+        nodes.append(helper.make_node(op, ["fx", "fw", "b"], ["c"]))
+    nodes.append(helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]))
+    y = run(nodes, feeds, constants, cpu)
+    wanted = np.clip(np.rint(exact) + 121, 0, 255)
+    is_tie = np.abs(exact - np.floor(exact) - 0.5) < 3e-4
+    assert is_tie.mean() < 2e-3
+    np.testing.assert_array_equal(np.where(is_tie, wanted, y), wanted)
+    assert np.all(np.abs(y - wanted) <= 1)
