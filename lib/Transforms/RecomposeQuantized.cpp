@@ -120,8 +120,22 @@ struct ByteProduct {
     return product;
   }
 
-  /// The product in f32, of `type`.
-  Value build(PatternRewriter &rewriter, Location loc, Type type) {
+  /// The integers that `bias`, which may be null, adds to the sums; null where
+  /// it is another one, or sums might leave 32 bits.
+  Value getIntegers(Value bias) {
+    auto right = cast<RankedTensorType>(rhs.getX().getType());
+    const int64_t depth =
+        right.getDimSize(right.getRank() - (transposed ? 1 : 2));
+    Value integers = getIntegerBias(bias, lhs.getXScale(), rhs.getXScale());
+    return integers && !ShapedType::isDynamic(depth) &&
+                   fitsInt32(depth, getLargest(integers))
+               ? integers
+               : Value();
+  }
+
+  /// The product in f32, of `type`, with `integers` added unless they are null.
+  Value build(PatternRewriter &rewriter, Location loc, Type type,
+              Value integers = {}) {
     auto result = cast<TensorType>(type);
     Value right = rhs.getX();
     auto rightType = cast<RankedTensorType>(right.getType());
@@ -136,6 +150,9 @@ struct ByteProduct {
     Value sum = onnx::MatMulIntegerOp::create(
         rewriter, loc, result.clone(rewriter.getI32Type()), lhs.getX(), right,
         zeroPoint(lhs), zeroPoint(rhs));
+    if (integers)
+      sum =
+          onnx::AddOp::create(rewriter, loc, sum.getType(), sum, integers);
     Value whole =
         onnx::CastOp::create(rewriter, loc, result, sum, /*round_mode=*/"up",
                              /*saturate=*/1, kOnnxFloat);
@@ -176,8 +193,10 @@ struct QuantizedGemm : OpRewritePattern<onnx::GemmOp> {
     auto product = ByteProduct::match(op.getA(), op.getB(), op.getTransB());
     if (!product)
       return rewriter.notifyMatchFailure(op, "not of dequantised bytes");
-    Value result = product->build(rewriter, op.getLoc(), op.getType());
-    if (op.getC())
+    Value integers = product->getIntegers(op.getC());
+    Value result =
+        product->build(rewriter, op.getLoc(), op.getType(), integers);
+    if (op.getC() && !integers)
       result = onnx::AddOp::create(rewriter, op.getLoc(), op.getType(), result,
                                    op.getC());
     rewriter.replaceOp(op, result);

@@ -30,6 +30,27 @@ func.func @gemm(%a: tensor<2x8xi8>, %as: tensor<f32>, %b: tensor<4x8xi8>, %bs: t
 
 // -----
 
+// A bias that was quantised by the product of both scales is added to the sums.
+// CHECK-LABEL: func @gemm_with_integers
+// CHECK: %[[P:.*]] = onnx.MatMulInteger(%arg0, %arg1
+// CHECK: %[[S:.*]] = onnx.Add(%[[P]], %{{.*}}) : (tensor<2x8xi32>, tensor<8xi32>) -> tensor<2x8xi32>
+// CHECK: %[[F:.*]] = onnx.Cast(%[[S]])
+// CHECK: %[[Y:.*]] = onnx.Mul(%[[F]]
+// CHECK: return %[[Y]]
+func.func @gemm_with_integers(%a: tensor<2x4xui8>, %b: tensor<4x8xi8>) -> tensor<2x8xf32> {
+  %as = onnx.Constant() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %bs = onnx.Constant() {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
+  %cs = onnx.Constant() {value = dense<0.125> : tensor<f32>} : () -> tensor<f32>
+  %c = onnx.Constant() {value = dense<[1, -2, 3, 4, 5, 6, 7, 8]> : tensor<8xi32>} : () -> tensor<8xi32>
+  %0 = onnx.DequantizeLinear(%a, %as) : (tensor<2x4xui8>, tensor<f32>) -> tensor<2x4xf32>
+  %1 = onnx.DequantizeLinear(%b, %bs) : (tensor<4x8xi8>, tensor<f32>) -> tensor<4x8xf32>
+  %2 = onnx.DequantizeLinear(%c, %cs) : (tensor<8xi32>, tensor<f32>) -> tensor<8xf32>
+  %3 = onnx.Gemm(%0, %1, %2) : (tensor<2x4xf32>, tensor<4x8xf32>, tensor<8xf32>) -> tensor<2x8xf32>
+  return %3 : tensor<2x8xf32>
+}
+
+// -----
+
 // A scale for each value of k cannot be taken out of the sum.
 // CHECK-LABEL: func @along_the_depth
 // CHECK-NOT: onnx.MatMulInteger
