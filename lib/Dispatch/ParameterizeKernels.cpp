@@ -32,8 +32,8 @@ static bool mayBeArgument(arith::ConstantOp constant) {
     return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
                arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
                arith::MinNumFOp, arith::CmpFOp, arith::AddIOp, arith::SubIOp,
-               arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp,
-               arith::SelectOp, math::FmaOp>(user);
+               arith::MulIOp, arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp,
+               arith::MinUIOp, arith::SelectOp, math::FmaOp>(user);
   });
 }
 

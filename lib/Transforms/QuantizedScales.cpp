@@ -38,9 +38,9 @@ static int countBits(float number) {
 /// Whether multiplication by factor / step, and the sum with bias / step, give
 /// other integers than multiplication by `factor`, the sum with `bias` and
 /// division by `step` more often than by chance: for whole n with
-/// n * factor + bias next to (k + 1/2) * step. Of any numbers the n-th part of a
-/// boundary is as near to n as three roundings are wrong with a chance of about
-/// n * 2^-23. Scales such as 0.1 and 0.6 are near to all.
+/// n * factor + bias next to (k + 1/2) * step. Of any numbers the n-th part of
+/// a boundary is as near to n as three roundings are wrong with a chance of
+/// about n * 2^-23. Scales such as 0.1 and 0.6 are near to all.
 static bool differs(float factor, float bias, float step) {
   constexpr int kLevels = 255;
   const double ratio = static_cast<double>(step) / factor,
@@ -173,8 +173,7 @@ struct MergeScales : OpRewritePattern<onnx::QuantizeLinearOp> {
     if (!sums)
       return rewriter.notifyMatchFailure(op, "scales that need the division");
     Location loc = op.getLoc();
-    Value merged =
-        createFloats(rewriter, loc, scale.getType(), sums->factors);
+    Value merged = createFloats(rewriter, loc, scale.getType(), sums->factors);
     Value product =
         onnx::MulOp::create(rewriter, loc, mul.getType(), sum, merged);
     if (bias)

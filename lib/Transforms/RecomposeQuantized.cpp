@@ -151,8 +151,7 @@ struct ByteProduct {
         rewriter, loc, result.clone(rewriter.getI32Type()), lhs.getX(), right,
         zeroPoint(lhs), zeroPoint(rhs));
     if (integers)
-      sum =
-          onnx::AddOp::create(rewriter, loc, sum.getType(), sum, integers);
+      sum = onnx::AddOp::create(rewriter, loc, sum.getType(), sum, integers);
     Value whole =
         onnx::CastOp::create(rewriter, loc, result, sum, /*round_mode=*/"up",
                              /*saturate=*/1, kOnnxFloat);

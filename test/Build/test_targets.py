@@ -86,6 +86,30 @@ def test_products(target, tmp_path):
         np.testing.assert_allclose(given[name], value, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+BYTES = """<ir_version: 10, opset_import: ["": 21]>
+m (uint8[2, n, 40] a, int8[2, 40, 37] b, uint8[2, n, k] p, uint8[2, k, 33] v) => (int32[2, n, 37] x, int32[2, n, 33] y) {
+    z = Constant <value = uint8 {131}> ()
+    w = Constant <value = int8 {-7}> ()
+    x = MatMulInteger (a, b, z, w)
+    y = MatMulInteger (p, v, z, z)
+}"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products_of_computed_bytes(target, tmp_path):
+    """By integers, or by floats where no instruction multiplies bytes and sums are exact."""
+    require(target)
+    rng = np.random.default_rng(2)
+    shapes = {"a": (2, 5, 40), "b": (2, 40, 37), "p": (2, 5, 530), "v": (2, 530, 33)}
+    inputs = {name: rng.integers(0, 256, shape).astype(np.uint8) for name, shape in shapes.items()}
+    inputs["p"][0], inputs["v"][0] = 255, 0
+    inputs["b"] = inputs["b"].view(np.int8)
+    given = answers(parser.parse_model(BYTES), inputs, target, tmp_path)
+    whole = {name: value.astype(np.int64) for name, value in inputs.items()}
+    np.testing.assert_array_equal(given["x"], (whole["a"] - 131) @ (whole["b"] + 7))
+    np.testing.assert_array_equal(given["y"], (whole["p"] - 131) @ (whole["v"] - 131))
+
+
 MASKS = """<ir_version: 10, opset_import: ["": 21]>
 m (float[n, 40] x, float16[n, 70] h, uint8[n, 75] u, double[n, 9] d, int64[n, 35] i)
     => (float[n, 40] a, float16[n, 70] b, uint8[n, 75] c, double[n, 9] e, int64[n, 35] f, float[n, 1] g, bool[n, 35] k) {

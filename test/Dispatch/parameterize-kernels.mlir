@@ -100,3 +100,59 @@ func.func private @d(%x: memref<1x3x4x4xf32>, %out: memref<1x3x4x4xf32>) attribu
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<1x3x4x4xf32>, memref<1x3x4x4xf32>) -> ()
   return
 }
+
+#square = affine_map<(m, n) -> (m, n)>
+#column = affine_map<(m, n) -> (n)>
+
+// The zero points by which sums of columns are multiplied differ.
+// CHECK-LABEL: func.func @zero_points
+// CHECK: sdx.call @e(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x8xi8>, tensor<8x4xi8>, tensor<4xi32>, i32) outs(
+// CHECK: sdx.call @f(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<4x8xi8>, tensor<8x4xi8>, tensor<4xi32>, i32) outs(
+func.func @zero_points(%x: tensor<4x8xi8>, %w: tensor<8x4xi8>, %s: tensor<4xi32>) -> (tensor<4x4xi32>, tensor<4x4xi32>) {
+  %e = tensor.empty() : tensor<4x4xi32>
+  %0 = sdx.call @e(%x, %w, %s : tensor<4x8xi8>, tensor<8x4xi8>, tensor<4xi32>) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  %1 = sdx.call @f(%x, %w, %s : tensor<4x8xi8>, tensor<8x4xi8>, tensor<4xi32>) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  return %0, %1 : tensor<4x4xi32>, tensor<4x4xi32>
+}
+
+// CHECK-LABEL: func.func private @e(
+// CHECK-SAME: %{{.*}}: memref<4xi32>, %[[ZERO:.*]]: i32, %{{.*}}: memref<4x4xi32>)
+// CHECK: arith.muli %{{.*}}, %[[ZERO]]
+func.func private @e(%x: memref<4x8xi8>, %w: memref<8x4xi8>, %s: memref<4xi32>, %out: memref<4x4xi32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<4x8xi8> to tensor<4x8xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<8x4xi8> to tensor<8x4xi8>
+  %ts = bufferization.to_tensor %s restrict : memref<4xi32> to tensor<4xi32>
+  %none = arith.constant 0 : i32
+  %zero = arith.constant 120 : i32
+  %e = tensor.empty() : tensor<4x4xi32>
+  %z = linalg.fill ins(%none : i32) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  %p = sdx.matmul ins(%tx, %tw : tensor<4x8xi8>, tensor<8x4xi8>) outs(%z : tensor<4x4xi32>) {lhs_unsigned} -> tensor<4x4xi32>
+  %r = linalg.generic {indexing_maps = [#square, #column, #square], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %ts : tensor<4x4xi32>, tensor<4xi32>) outs(%e : tensor<4x4xi32>) {
+  ^bb0(%a: i32, %b: i32, %o: i32):
+    %m = arith.muli %b, %zero : i32
+    %d = arith.subi %a, %m : i32
+    linalg.yield %d : i32
+  } -> tensor<4x4xi32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<4x4xi32>, memref<4x4xi32>) -> ()
+  return
+}
+func.func private @f(%x: memref<4x8xi8>, %w: memref<8x4xi8>, %s: memref<4xi32>, %out: memref<4x4xi32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<4x8xi8> to tensor<4x8xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<8x4xi8> to tensor<8x4xi8>
+  %ts = bufferization.to_tensor %s restrict : memref<4xi32> to tensor<4xi32>
+  %none = arith.constant 0 : i32
+  %zero = arith.constant 131 : i32
+  %e = tensor.empty() : tensor<4x4xi32>
+  %z = linalg.fill ins(%none : i32) outs(%e : tensor<4x4xi32>) -> tensor<4x4xi32>
+  %p = sdx.matmul ins(%tx, %tw : tensor<4x8xi8>, tensor<8x4xi8>) outs(%z : tensor<4x4xi32>) {lhs_unsigned} -> tensor<4x4xi32>
+  %r = linalg.generic {indexing_maps = [#square, #column, #square], iterator_types = ["parallel", "parallel"]}
+      ins(%p, %ts : tensor<4x4xi32>, tensor<4xi32>) outs(%e : tensor<4x4xi32>) {
+  ^bb0(%a: i32, %b: i32, %o: i32):
+    %m = arith.muli %b, %zero : i32
+    %d = arith.subi %a, %m : i32
+    linalg.yield %d : i32
+  } -> tensor<4x4xi32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<4x4xi32>, memref<4x4xi32>) -> ()
+  return
+}

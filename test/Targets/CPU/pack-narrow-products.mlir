@@ -98,10 +98,15 @@ func.func @no_weight(%a: tensor<?x6x5xbf16>, %b: tensor<?x8x5xbf16>, %c: tensor<
 
 // What is computed is packed by a kernel, which takes rows of several heads as
 // they lie and in place of a transpose. Without an instruction for bytes it
-// widens them.
+// widens them, or floats are multiplied, which are exact sums of 64 products.
 // CHECK-LABEL: @scores
-// CHECK: %[[P:.*]] = cpu.pack_rhs transposed ins(%arg1 : tensor<2x?x12x64xi8>) outs(%{{.*}} : tensor<24x?x16x128xi8>) {packing = #cpu.packing<i8, panel = 32>}
-// CHECK: cpu.packed_matmul ins(%arg0, %[[P]] : tensor<24x?x64xi8>, tensor<24x?x16x128xi8>) outs(%{{.*}} : tensor<24x?x?xi32>)
+// BF16: %[[P:.*]] = cpu.pack_rhs transposed ins(%arg1 : tensor<2x?x12x64xi8>) outs(%{{.*}} : tensor<24x?x16x128xi8>) {packing = #cpu.packing<i8, panel = 32>}
+// BF16: cpu.packed_matmul ins(%arg0, %[[P]] : tensor<24x?x64xi8>, tensor<24x?x16x128xi8>) outs(%{{.*}} : tensor<24x?x?xi32>)
+// WIDE: arith.uitofp
+// WIDE: arith.sitofp
+// WIDE: %[[S:.*]] = cpu.packed_matmul ins(%{{.*}} : tensor<24x?x64xf32>, tensor<24x?x64x32xf32>)
+// WIDE: linalg.generic {{.*}} ins(%[[S]] :
+// WIDE: arith.fptosi
 // PAIRS-LABEL: @scores
 // PAIRS: %[[P:.*]] = cpu.pack_rhs transposed ins(%arg1 : tensor<2x?x12x64xi8>) outs(%{{.*}} : tensor<24x?x32x64xi16>) {packing = #cpu.packing<i16, panel = 32>}
 // PAIRS: %[[A:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<24x?x64xi8>) outs(%{{.*}} : tensor<24x?x64xi16>)

@@ -90,6 +90,53 @@ bool isBf16Product(sdx::MatmulOp op) {
          elementOf(op.getInit()).isF32();
 }
 
+bool areBytes(sdx::MatmulOp op) {
+  return elementOf(op.getLhs()).isInteger(8) &&
+         elementOf(op.getRhs()).isInteger(8) &&
+         elementOf(op.getInit()).isInteger(32) && op.getLhsUnsigned() &&
+         !op.getRhsUnsigned();
+}
+
+/// Where no instruction multiplies bytes, two matrices that are computed are
+/// multiplied as floats, if these are exact.
+struct WidenByteProduct : OpRewritePattern<sdx::MatmulOp> {
+  WidenByteProduct(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/3) {}
+
+  LogicalResult matchAndRewrite(sdx::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    constexpr int64_t kLargest = 255 * 128, kExact = 1 << 24;
+    ShapedType lhs = op.getLhs().getType();
+    const int64_t depth = lhs.getShape().back();
+    if (!areBytes(op) || isWeight(op.getRhs()) || !isZeroFilled(op.getInit()) ||
+        ShapedType::isDynamic(depth) || depth > kExact / kLargest)
+      return rewriter.notifyMatchFailure(op, "sums are no exact floats");
+    Location loc = op.getLoc();
+    Type f32 = rewriter.getF32Type(), i32 = rewriter.getI32Type();
+    Value left =
+        mapElements(rewriter, loc, op.getLhs(), f32,
+                    [&](OpBuilder &body, Value x) -> Value {
+                      return arith::UIToFPOp::create(body, loc, f32, x);
+                    });
+    Value right =
+        mapElements(rewriter, loc, op.getRhs(), f32,
+                    [&](OpBuilder &body, Value x) -> Value {
+                      return arith::SIToFPOp::create(body, loc, f32, x);
+                    });
+    Value zeros = createZeros(
+        rewriter, loc, tensor::getMixedSizes(rewriter, loc, op.getInit()), f32);
+    Value sums = sdx::MatmulOp::create(rewriter, loc, left, right, zeros,
+                                       op.getTransposed())
+                     .getResult();
+    rewriter.replaceOp(op, mapElements(rewriter, loc, sums, i32,
+                                       [&](OpBuilder &body, Value x) -> Value {
+                                         return arith::FPToSIOp::create(
+                                             body, loc, i32, x);
+                                       }));
+    return success();
+  }
+};
+
 /// A product whose right-hand side is packed by groups of values of k.
 struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
   PackGroupedProduct(MLIRContext *context, TargetAttr target)
@@ -97,10 +144,7 @@ struct PackGroupedProduct : OpRewritePattern<sdx::MatmulOp> {
 
   LogicalResult matchAndRewrite(sdx::MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    const bool areBytes = elementOf(op.getLhs()).isInteger(8) &&
-                          elementOf(op.getRhs()).isInteger(8) &&
-                          elementOf(op.getInit()).isInteger(32) &&
-                          op.getLhsUnsigned() && !op.getRhsUnsigned();
+    const bool areBytes = ::areBytes(op);
     const bool areBf16 = target.getBf16() != Bf16Product::Generic &&
                          isBf16Product(op) && isWeight(op.getRhs());
     if (!areBytes && !areBf16)
@@ -187,5 +231,7 @@ void cpu::populatePackNarrowProductsPatterns(RewritePatternSet &patterns,
                                              TargetAttr target) {
   MLIRContext *context = patterns.getContext();
   patterns.add<PackGroupedProduct>(context, target);
+  if (target.getInt8() == Int8Product::Generic)
+    patterns.add<WidenByteProduct>(context);
   patterns.add<WidenBf16Product, DecomposeProduct>(context);
 }
