@@ -143,3 +143,26 @@ def test_float_bias(is_wide, op, cpu):
     assert is_tie.mean() < 2e-3
     np.testing.assert_array_equal(np.where(is_tie, wanted, y), wanted)
     assert np.all(np.abs(y - wanted) <= 1)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("columns", [32, 37])
+def test_floats_are_added(columns, cpu):
+    """To sums whose bytes saturate: also infinite ones, and what is divided is as it was."""
+    rng = np.random.default_rng(columns)
+    x, w = rng.integers(0, 256, (40, 64)).astype(np.uint8), rng.integers(-127, 128, (64, columns)).astype(np.int8)
+    r = (rng.uniform(-20, 20, (40, columns)) * 10.0 ** rng.integers(-3, 3, (40, columns))).astype(F32)
+    r[3, ::3], r[4, 1::3], r[5, ::2], r[6, ::2] = np.inf, -np.inf, 3e38, -3e38
+    sx, sw, sy = F32(0.0371), F32(0.00123), F32(0.0477)
+    constants = {"w": w, "sx": sx, "zx": np.uint8(117), "sw": sw, "zw": np.int8(0), "sy": sy, "zy": np.uint8(121)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["fw"]),
+        helper.make_node("MatMul", ["fx", "fw"], ["p"]),
+        helper.make_node("Add", ["p", "r"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["y"]),
+    ]
+    sums = ((x.astype(np.int64) - 117) @ w).astype(F32) * (sx * sw)
+    with np.errstate(over="ignore"):
+        expected = quantized(sums + r, sy, 121, np.uint8)
+    np.testing.assert_array_equal(run(nodes, {"x": x, "r": r}, constants, cpu), expected)

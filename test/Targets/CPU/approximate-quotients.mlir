@@ -64,4 +64,24 @@ module attributes {sdx.target = #cpu.target<traits = "fused_multiply_add|rounds_
     %9 = arith.fptosi %8 : vector<16xf32> to vector<16xi32>
     return %6, %9 : vector<16xi32>, vector<16xi32>
   }
+
+  // Of what saturates at the lower end only the upper bound is left.
+  // CHECK-LABEL: func.func @saturating
+  // CHECK-NOT:     arith.divf
+  // CHECK:         %[[O:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}}
+  // CHECK:         arith.select %[[O]]
+  // CHECK:         vector.fma
+  // CHECK:         %[[Q:.*]] = vector.fma
+  // CHECK:         %[[H:.*]] = arith.cmpf olt, %{{.*}}, %[[Q]]
+  // CHECK:         arith.select %[[H]], %{{.*}}, %[[Q]]
+  func.func @saturating(%x: vector<16xf32>) -> vector<16xi32> {
+    %c = arith.constant dense<0.3> : vector<16xf32>
+    %high = arith.constant dense<252.0> : vector<16xf32>
+    %0 = arith.divf %x, %c : vector<16xf32>
+    %1 = arith.cmpf olt, %high, %0 : vector<16xf32>
+    %2 = arith.select %1, %high, %0 : vector<16xi1>, vector<16xf32>
+    %3 = math.roundeven %2 : vector<16xf32>
+    %4 = arith.fptosi %3 : vector<16xf32> to vector<16xi32>
+    return %4 : vector<16xi32>
+  }
 }

@@ -138,6 +138,20 @@ Value skipBound(Value value, unsigned uses, bool isLower) {
   return isLimit(least) && other == number ? number : Value();
 }
 
+/// `value` as it was before a limit took the place of what is larger, of what
+/// saturates by itself elsewhere, as NaN does at the lower end; null if none
+/// did.
+Value skipHighest(Value value) {
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  auto less = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
+                     : arith::CmpFOp();
+  return less && less.getPredicate() == arith::CmpFPredicate::OLT &&
+                 less.getLhs() == select.getTrueValue() &&
+                 less.getRhs() == select.getFalseValue() && value.hasNUses(1)
+             ? select.getFalseValue()
+             : Value();
+}
+
 /// The operand of an operation that rounds to a whole number: also one that
 /// adds a number that leaves no bits for a fraction, as sdx-fold-requantization
 /// has it.
@@ -169,6 +183,10 @@ void multiplyByReciprocal(Operation *op) {
       number = unbounded;
       uses = 2;
     }
+  if (Value unbounded = skipHighest(number)) {
+    number = unbounded;
+    uses = 2;
+  }
   auto division = number.getDefiningOp<arith::DivFOp>();
   if (!division || !number.hasNUses(uses))
     return;
