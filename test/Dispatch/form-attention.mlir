@@ -344,3 +344,89 @@ func.func @mask_of_flat_numbers(%q: tensor<?x?x16xf32>, %k: tensor<?x?x16xf32>, 
   %y = sdx.matmul ins(%p, %v : tensor<?x?x?xf32>, tensor<?x?x16xf32>) outs(%z3 : tensor<?x?x16xf32>) -> tensor<?x?x16xf32>
   return %y : tensor<?x?x16xf32>
 }
+
+// -----
+
+#score = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// Where the scores are no product that attention has, terms may be flushed that only the second product reads.
+// CHECK-LABEL: func.func @softmax_and_product
+// CHECK:         math.exp %{{.*}} {sdx.softmax_term} : f32
+// CHECK-LABEL: func.func @softmax_is_a_result
+// CHECK:         math.exp %{{[^ ]*}} : f32
+func.func @softmax_and_product(%x: tensor<8x49xf32>, %v: tensor<49x32xf32>) -> tensor<8x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %row = tensor.empty() : tensor<8xf32>
+  %all = tensor.empty() : tensor<8x49xf32>
+  %z0 = linalg.fill ins(%low : f32) outs(%row : tensor<8xf32>) -> tensor<8xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x49xf32>) outs(%z0 : tensor<8xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.maxnumf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %most : tensor<8x49xf32>, tensor<8xf32>) outs(%all : tensor<8x49xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.subf %s, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x49xf32>
+  %z1 = linalg.fill ins(%zero : f32) outs(%row : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%terms : tensor<8x49xf32>) outs(%z1 : tensor<8xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.addf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel"]}
+      ins(%terms, %sum : tensor<8x49xf32>, tensor<8xf32>) outs(%all : tensor<8x49xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.divf %s, %m : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x49xf32>
+  %e = tensor.empty() : tensor<8x32xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %y = sdx.matmul ins(%p, %v : tensor<8x49xf32>, tensor<49x32xf32>) outs(%z2 : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y : tensor<8x32xf32>
+}
+
+func.func @softmax_is_a_result(%x: tensor<8x49xf32>, %v: tensor<49x32xf32>) -> (tensor<8x32xf32>, tensor<8x49xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %row = tensor.empty() : tensor<8xf32>
+  %all = tensor.empty() : tensor<8x49xf32>
+  %z0 = linalg.fill ins(%low : f32) outs(%row : tensor<8xf32>) -> tensor<8xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x49xf32>) outs(%z0 : tensor<8xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.maxnumf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %most : tensor<8x49xf32>, tensor<8xf32>) outs(%all : tensor<8x49xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.subf %s, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<8x49xf32>
+  %z1 = linalg.fill ins(%zero : f32) outs(%row : tensor<8xf32>) -> tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%terms : tensor<8x49xf32>) outs(%z1 : tensor<8xf32>) {
+  ^bb0(%s: f32, %out: f32):
+    %0 = arith.addf %out, %s : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel"]}
+      ins(%terms, %sum : tensor<8x49xf32>, tensor<8xf32>) outs(%all : tensor<8x49xf32>) {
+  ^bb0(%s: f32, %m: f32, %out: f32):
+    %0 = arith.divf %s, %m : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x49xf32>
+  %e = tensor.empty() : tensor<8x32xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e : tensor<8x32xf32>) -> tensor<8x32xf32>
+  %y = sdx.matmul ins(%p, %v : tensor<8x49xf32>, tensor<49x32xf32>) outs(%z2 : tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %y, %p : tensor<8x32xf32>, tensor<8x49xf32>
+}

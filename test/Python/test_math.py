@@ -167,3 +167,18 @@ def test_division_by_a_tiny_sum():
     options.cache = False
     (y,) = sdx.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
     np.testing.assert_allclose(y, x.astype(np.float64) / x.astype(np.float64).sum(1, keepdims=True), rtol=1e-4)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("keys", [49, 512])
+def test_masked_scores_before_a_product(keys, cpu):
+    """What a mask of -100 leaves out counts for nothing, and is right."""
+    rng = np.random.default_rng(keys)
+    x = (rng.standard_normal((3, 64, keys)) * 2 + np.where(rng.random((3, 64, keys)) < 0.4, -100, 0)).astype(np.float32)
+    x[..., :8] = -np.linspace(86, 89, 8)
+    x[..., 8] = 0
+    v = rng.standard_normal((3, keys, 32)).astype(np.float32)
+    nodes = [helper.make_node("Softmax", ["x"], ["p"]), helper.make_node("MatMul", ["p", "v"], ["y"])]
+    (y,) = run(nodes, {"x": x, "v": v}, cpu)
+    terms = np.exp(x.astype(float) - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(y, terms / terms.sum(-1, keepdims=True) @ v.astype(float), rtol=1e-5, atol=2e-6)

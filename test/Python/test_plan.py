@@ -43,9 +43,11 @@ def plans_of(text, kind="conv"):
     return re.findall(rf"^([0-9a-f]{{16}}) (#cpu\.{kind}_plan<.*>) # \S+", text, re.MULTILINE)
 
 
-def run(model, feeds, plan=None, tmp=None):
+def run(model, feeds, plan=None, **fields):
     options = sardonyx.SessionOptions()
     options.cache = False
+    for name, value in fields.items():
+        setattr(options, name, value)
     if plan is not None:
         options.plan = plan
     return sardonyx.InferenceSession(str(model), options).run(None, feeds)[0]

@@ -37,6 +37,10 @@ public:
   /// Puts one operation in its place; false, and nothing has changed, where
   /// that cannot be built.
   bool replace();
+  /// Of a product that stays: has terms of the softmax before it be 0 where
+  /// they are smaller than normal numbers, if nothing else reads that. Of a new
+  /// match.
+  void flushTerms();
 
 private:
   using Dims = Axes::Dims;

@@ -8,6 +8,7 @@
 #include "../Utils.h"
 #include "AttentionMatch.h"
 #include "dialects/SDX/RoundedType.h"
+#include "dialects/SDX/SoftmaxTerm.h"
 #include "sardonyx/Dispatch/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -218,6 +219,13 @@ bool AttentionMatch::replace() {
   return true;
 }
 
+void AttentionMatch::flushTerms() {
+  if (!findProbabilities() || !isUsedHereOnly())
+    return;
+  for (Operation *op : passed)
+    op->walk([](math::ExpOp exp) { sdx::markSoftmaxTerm(exp); });
+}
+
 namespace {
 
 struct FormAttentionPass
@@ -228,8 +236,8 @@ struct FormAttentionPass
     getOperation().walk([&](sdx::MatmulOp op) { products.push_back(op); });
     for (sdx::MatmulOp product : products) {
       AttentionMatch attention(product);
-      if (attention.match())
-        attention.replace();
+      if (!attention.match() || !attention.replace())
+        AttentionMatch(product).flushTerms();
     }
     eraseDead();
   }

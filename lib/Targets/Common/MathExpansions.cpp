@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "MathExpansions.h"
+#include "dialects/SDX/SoftmaxTerm.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -126,10 +126,25 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     // Beyond, the result is infinity or 0. A NaN is on neither side and passes
     // through. From -104 on it rounds to 0, which takes processors a hundred
     // cycles; both factors of exp(-176) are 0, and so is what is masked off.
-    Value t = v.atLeast(v.atMost(op.getOperand(), 89.0), -176.0);
-    auto [p, n, bits] = emitExp(v, t, 1);
+    constexpr double kZero = -176, kNormal = -87.33654, kOneFactorZero = -88;
+    const bool isFlushed = sdx::isSoftmaxTerm(op);
+    auto emit = [&](double zero) {
+      Value t = v.atMost(op.getOperand(), 89.0);
+      if (!isFlushed)
+        return emitExp(v, v.atLeast(t, zero), 1);
+      Value isLow =
+          v.compare(arith::CmpFPredicate::OLT, t, v.constant(kNormal));
+      return emitExp(v, v.select(isLow, v.constant(zero), t), 1);
+    };
+    auto [p, n, bits] = emit(kZero);
     if (Value scaled = scale ? scale(v, p, n) : Value()) {
       b.replaceOp(op, scaled);
+      return success();
+    }
+    if (isFlushed) {
+      Scaled scaled = emit(kOneFactorZero);
+      b.replaceOpWithNewOp<arith::MulFOp>(op, scaled.number,
+                                          emitPower(v, scaled.bits));
       return success();
     }
     Value whole = arith::SubIOp::create(b, loc, bits, v.integer(0x4b400000));

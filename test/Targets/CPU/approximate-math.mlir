@@ -14,6 +14,23 @@ func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   return %y : vector<16xf32>
 }
 
+// A term of a softmax that would be subnormal is 0: scaled once.
+// CHECK-LABEL: func.func @softmax_term
+// CHECK:         %[[LOW:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}}
+// CHECK:         arith.select %[[LOW]]
+// CHECK-COUNT-1: arith.shli {{.*}} : vector<16xi32>
+// CHECK-NOT:     arith.shli
+// CHECK:         return
+// AVX512-LABEL: func.func @softmax_term
+// AVX512:        %[[LOW:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}}
+// AVX512:        arith.select %[[LOW]]
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
+// AVX512-NOT:    arith.shli
+func.func @softmax_term(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp %x {sdx.softmax_term} : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
 // Two registers, half of one, and no register.
 // AVX512-LABEL: func.func @exp_of_other_lengths
 // AVX512-COUNT-2: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"

@@ -8,9 +8,9 @@
 #include "Attention/AttentionKernel.h"
 #include "Common/IndexMath.h"
 #include "Kernel/Vectorize.h"
+#include "dialects/SDX/SoftmaxTerm.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -176,7 +176,9 @@ Value AttentionKernel::emitExp(ImplicitLocOpBuilder &b, Value scores,
   if (factor != 1)
     difference = arith::MulFOp::create(
         b, difference, emitFloatSplat(b, scores.getType(), float(factor)));
-  return math::ExpOp::create(b, difference);
+  auto term = math::ExpOp::create(b, difference);
+  sdx::markSoftmaxTerm(term);
+  return term;
 }
 
 /// What scores are taken the difference from: the largest, unless there is none
