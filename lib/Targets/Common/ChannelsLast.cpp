@@ -70,6 +70,37 @@ void ChannelsLast::run(Operation *root) {
   dropUnused();
 }
 
+/// Whether `op` computes an image from pixels that its body picks from images
+/// with channels last, all of them of the channel that it computes; these are
+/// added to `picks`. Other operands are the same for all channels, or lists of
+/// them.
+static bool findPicks(linalg::GenericOp op, function_ref<Value(Value)> findLast,
+                      SmallVectorImpl<tensor::ExtractOp> &picks) {
+  if (!op.hasPureTensorSemantics() || op->getNumResults() != 1)
+    return false;
+  const int64_t rank = rankOf(op->getResult(0));
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (rank < 3 || !map.isProjectedPermutation())
+    return false;
+  const unsigned channel = map.getDimPosition(1);
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap of = op.getMatchingIndexingMap(input);
+    if (of.isFunctionOfDim(channel) && of.getNumResults() != 1)
+      return false;
+  }
+  for (auto extract : op.getBody()->getOps<tensor::ExtractOp>()) {
+    if (!findLast(extract.getTensor()))
+      continue;
+    if (rankOf(extract.getTensor()) != rank)
+      return false;
+    auto index = extract.getIndices()[1].getDefiningOp<linalg::IndexOp>();
+    if (!index || index.getDim() != channel)
+      return false;
+    picks.push_back(extract);
+  }
+  return !picks.empty();
+}
+
 static bool isSameRank(tensor::InsertSliceOp op) {
   return op.getSourceType().getRank() == op.getType().getRank();
 }
@@ -83,7 +114,10 @@ void ChannelsLast::visit(Operation *op) {
     if (findLast(pool.getInput()) && canConvert(pool))
       convertDense(pool);
   } else if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
-    if (shouldConvert(generic))
+    SmallVector<tensor::ExtractOp> picks;
+    if (canPickPixels() && findPicks(generic, findLast, picks))
+      convertPicks(generic, picks);
+    else if (shouldConvert(generic))
       convert(generic);
   } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
     if (findLast(insert.getSource()) && isSameRank(insert))
@@ -328,6 +362,32 @@ void ChannelsLast::convert(linalg::GenericOp op) {
   }
   b.eraseOp(op);
   orderLoops(made, areLast);
+}
+
+/// Computes an image with channels last from pixels of others.
+void ChannelsLast::convertPicks(linalg::GenericOp op,
+                                ArrayRef<tensor::ExtractOp> picks) {
+  for (tensor::ExtractOp pick : picks) {
+    SmallVector<Value> indices;
+    for (int64_t dim : orderLast(pick.getIndices().size()))
+      indices.push_back(pick.getIndices()[dim]);
+    b.modifyOpInPlace(pick, [&] {
+      pick.getTensorMutable().assign(findLast(pick.getTensor()));
+      pick.getIndicesMutable().assign(indices);
+    });
+  }
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  maps.back() = makeLast(maps.back());
+  Value init = toLast(op.getDpsInits()[0]);
+  auto made = linalg::GenericOp::create(
+      b, op.getLoc(), TypeRange(init.getType()), op.getDpsInputs(), init, maps,
+      op.getIteratorTypesArray());
+  b.inlineRegionBefore(op.getRegion(), made.getRegion(),
+                       made.getRegion().begin());
+  b.setInsertionPointAfter(made);
+  replace(op->getResult(0), made->getResult(0));
+  b.eraseOp(op);
+  orderLoops(made, {true});
 }
 
 /// Has the loops go over the first image that it computes as that lies.

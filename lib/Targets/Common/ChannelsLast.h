@@ -57,6 +57,9 @@ protected:
   /// Whether an operation on elements is computed with channels last, if its
   /// operands ask for it.
   virtual bool canConvert(mlir::linalg::GenericOp op) = 0;
+  /// Whether operations that pick pixels of an image by computed positions, as
+  /// a resize does, are computed with channels last.
+  virtual bool canPickPixels() { return false; }
 
   /// What `value` is with channels last, if it is the transpose of that.
   static mlir::Value findLast(mlir::Value value);
@@ -75,6 +78,8 @@ private:
   void convert(mlir::tensor::ExtractSliceOp op);
   void convertBlocks(mlir::Operation *op);
   void convert(mlir::linalg::GenericOp op);
+  void convertPicks(mlir::linalg::GenericOp op,
+                    llvm::ArrayRef<mlir::tensor::ExtractOp> picks);
   bool shouldConvert(mlir::linalg::GenericOp op);
   void orderLoops(mlir::linalg::GenericOp op, llvm::ArrayRef<bool> areLast);
 

@@ -220,3 +220,68 @@ module attributes {sdx.target = #cpu.target<int8 = vnni>} {
     return %1 : tensor<1x40x6x7xi32>
   }
 }
+
+// -----
+
+module attributes {sdx.target = #cpu.target<int8 = vnni>} {
+  // Pixels that are picked by computed positions, as a resize does, are those
+  // of the image with channels last. What picks from other channels reads the
+  // image as it was.
+  // CHECK-LABEL: func @picks
+  // CHECK:     %[[A:.*]] = cpu.narrow_conv {{.*}} -> tensor<1x8x9x40xi32>
+  // CHECK:     %[[P:.*]] = linalg.generic {{.*}} outs({{.*}} : tensor<1x16x9x40xi8>)
+  // CHECK:       tensor.extract %[[A]][{{.*}}] : tensor<1x8x9x40xi32>
+  // CHECK:     cpu.narrow_conv ins(%[[P]], %{{.*}} : tensor<1x16x9x40xi8>
+  // CHECK-LABEL: func @picks_from_other_channels
+  // CHECK:     %[[A:.*]] = cpu.narrow_conv {{.*}} -> tensor<1x8x9x40xi32>
+  // CHECK:     %[[T:.*]] = linalg.transpose ins(%[[A]]
+  // CHECK:       tensor.extract %[[T]]
+  func.func @picks(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x1x1xi8>, %v: tensor<40x40x1x1xi8>) -> tensor<1x40x16x9xi32> {
+    %c0 = arith.constant 0 : i32
+    %two = arith.constant 2 : index
+    %e = tensor.empty() : tensor<1x40x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x1x1xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x40x8x9xi32>
+    %b = tensor.empty() : tensor<1x40x16x9xi8>
+    %1 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        outs(%b : tensor<1x40x16x9xi8>) {
+    ^bb0(%o: i8):
+      %n = linalg.index 0 : index
+      %c = linalg.index 1 : index
+      %h = linalg.index 2 : index
+      %k = linalg.index 3 : index
+      %r = arith.divui %h, %two : index
+      %p = tensor.extract %0[%n, %c, %r, %k] : tensor<1x40x8x9xi32>
+      %t = arith.trunci %p : i32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x40x16x9xi8>
+    %f = tensor.empty() : tensor<1x40x16x9xi32>
+    %y = linalg.fill ins(%c0 : i32) outs(%f : tensor<1x40x16x9xi32>) -> tensor<1x40x16x9xi32>
+    %2 = sdx.conv ins(%1, %v : tensor<1x40x16x9xi8>, tensor<40x40x1x1xi8>) outs(%y : tensor<1x40x16x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x40x16x9xi32>
+    return %2 : tensor<1x40x16x9xi32>
+  }
+  func.func @picks_from_other_channels(%x: tensor<1x6x8x9xi8>, %w: tensor<40x6x1x1xi8>) -> tensor<1x40x8x9xi8> {
+    %c0 = arith.constant 0 : i32
+    %last = arith.constant 39 : index
+    %e = tensor.empty() : tensor<1x40x8x9xi32>
+    %z = linalg.fill ins(%c0 : i32) outs(%e : tensor<1x40x8x9xi32>) -> tensor<1x40x8x9xi32>
+    %0 = sdx.conv ins(%x, %w : tensor<1x6x8x9xi8>, tensor<40x6x1x1xi8>) outs(%z : tensor<1x40x8x9xi32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64, input_unsigned} -> tensor<1x40x8x9xi32>
+    %b = tensor.empty() : tensor<1x40x8x9xi8>
+    %1 = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        outs(%b : tensor<1x40x8x9xi8>) {
+    ^bb0(%o: i8):
+      %n = linalg.index 0 : index
+      %c = linalg.index 1 : index
+      %h = linalg.index 2 : index
+      %k = linalg.index 3 : index
+      %r = arith.subi %last, %c : index
+      %p = tensor.extract %0[%n, %r, %h, %k] : tensor<1x40x8x9xi32>
+      %t = arith.trunci %p : i32 to i8
+      linalg.yield %t : i8
+    } -> tensor<1x40x8x9xi8>
+    return %1 : tensor<1x40x8x9xi8>
+  }
+}

@@ -108,6 +108,8 @@ protected:
     return isElementwiseGeneric(op) || isLookUp(op);
   }
 
+  bool canPickPixels() override { return true; }
+
   Value convert(sdx::ConvOp op, Value input, Value init) override {
     const Location loc = op.getLoc();
     Value weights = op.getWeights();
