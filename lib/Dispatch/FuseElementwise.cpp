@@ -140,13 +140,26 @@ static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
   return false;
 }
 
+/// Whether `op` computes elements of others that it picks from tensors by
+/// computed positions, as a resize does.
+static bool isPick(Operation *op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op);
+  return generic && generic.hasPureTensorSemantics() &&
+         generic.getNumParallelLoops() == generic.getNumLoops() &&
+         llvm::all_of(generic.getIndexingMapsArray(), isOrderedProjection);
+}
+
 /// A producer goes into its only user if it is computed there as often as it
-/// was before: on the same domain.
+/// was before: on the same domain. One that picks elements is no part of the
+/// kernels of dense operations and of reductions.
 static bool shouldFuse(OpOperand *fused) {
   Operation *producer = fused->get().getDefiningOp();
   auto consumer = dyn_cast<linalg::GenericOp>(fused->getOwner());
-  if (!producer || !consumer || !isElementwiseGeneric(producer) ||
-      !isElementwiseGeneric(consumer))
+  if (!producer || !consumer || !isElementwiseGeneric(consumer))
+    return false;
+  if (!isElementwiseGeneric(producer) &&
+      (!isPick(producer) || findDenseOp(consumer) ||
+       isReduced(consumer.getResult(0))))
     return false;
   auto generic = cast<linalg::GenericOp>(producer);
   if (!consumer.getMatchingIndexingMap(fused).isIdentity())
@@ -216,7 +229,7 @@ struct DropUnitDimsOfOperand : OpRewritePattern<linalg::GenericOp> {
     for (OpOperand *operand : op.getDpsInputOperands()) {
       unsigned i = operand->getOperandNumber();
       std::optional<Value> dropped =
-          drop(rewriter, op.getLoc(), operand->get(), maps[i]);
+          drop(rewriter, op.getLoc(), operand->get(), maps, i);
       if (!dropped)
         continue;
       inputs[i] = *dropped;
@@ -239,8 +252,19 @@ private:
            (dim + 1 == map.getNumDims() || !map.isFunctionOfDim(dim + 1));
   }
 
+  /// Whether an operand other than `operand` tells how often loop `dim` runs.
+  static bool hasOtherSize(AffineExpr dim, ArrayRef<AffineMap> maps,
+                           size_t operand) {
+    for (auto [i, map] : llvm::enumerate(maps))
+      if (i != operand && llvm::is_contained(map.getResults(), dim))
+        return true;
+    return false;
+  }
+
   static std::optional<Value> drop(OpBuilder &b, Location loc, Value value,
-                                   AffineMap &map) {
+                                   MutableArrayRef<AffineMap> maps,
+                                   size_t operand) {
+    AffineMap &map = maps[operand];
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
       return std::nullopt;
@@ -250,7 +274,8 @@ private:
     for (auto [i, expr] : llvm::enumerate(map.getResults())) {
       auto constant = dyn_cast<AffineConstantExpr>(expr);
       auto dim = dyn_cast<AffineDimExpr>(expr);
-      const bool isAlone = dim && isOnlyOneRead(dim.getPosition(), map);
+      const bool isAlone = dim && isOnlyOneRead(dim.getPosition(), map) &&
+                           hasOtherSize(dim, maps, operand);
       if (((constant && constant.getValue() == 0) || isAlone) &&
           type.getDimSize(i) == 1) {
         dropped.set(i);

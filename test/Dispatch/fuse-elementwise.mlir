@@ -157,3 +157,29 @@ func.func @bytes_for_rows(%a: tensor<6x8x4xi8>, %b: tensor<6x4x8xi8>, %m: tensor
   } -> tensor<1x6x8xf32>
   return %r : tensor<1x6x8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// What computes on picked elements picks them; a sum along a row reads them.
+// CHECK-LABEL: @picks
+// CHECK:         %[[P:.*]] = linalg.generic
+// CHECK:           tensor.extract
+// CHECK-NEXT:      math.exp
+// CHECK-NEXT:      linalg.yield
+// CHECK-NOT:     linalg.generic
+// CHECK:         return %[[P]]
+func.func @picks(%x: tensor<5x8xf32>, %e: tensor<6x8xf32>) -> tensor<6x8xf32> {
+  %two = arith.constant 2 : index
+  %0 = linalg.generic {indexing_maps = [#id], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<6x8xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %k = arith.divui %i, %two : index
+    %v = tensor.extract %x[%k, %j] : tensor<5x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<6x8xf32>
+  %1 = linalg.exp ins(%0 : tensor<6x8xf32>) outs(%e : tensor<6x8xf32>) -> tensor<6x8xf32>
+  return %1 : tensor<6x8xf32>
+}
