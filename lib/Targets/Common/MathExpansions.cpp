@@ -109,8 +109,10 @@ Value emitPower(MathLanes v, Value exponent) {
   return arith::BitcastOp::create(b, v.loc, v.type, bits);
 }
 
-/// Where no instruction scales by 2^n it is two factors, which overflow and
-/// underflow as the result does.
+/// From -104 on exp rounds to 0. Processors take a hundred cycles for that, and
+/// for subnormal numbers: what is masked off is 0 without such a step, and a
+/// term of a softmax where it would be subnormal. Where no instruction scales
+/// by 2^n it is two factors, which overflow and underflow as the result does.
 struct ExpandExp : OpRewritePattern<math::ExpOp> {
   ExpandExp(MLIRContext *context, MathScale scale)
       : OpRewritePattern(context, /*benefit=*/2), scale(std::move(scale)) {}
@@ -123,35 +125,25 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return b.notifyMatchFailure(op, "not of f32");
     Location loc = op.getLoc();
     MathLanes v{b, loc, type};
+    const bool isTerm = sdx::isSoftmaxTerm(op);
     // Beyond, the result is infinity or 0. A NaN is on neither side and passes
-    // through. From -104 on it rounds to 0, which takes processors a hundred
-    // cycles; both factors of exp(-176) are 0, and so is what is masked off.
-    constexpr double kZero = -176, kNormal = -87.33654, kOneFactorZero = -88;
-    const bool isFlushed = sdx::isSoftmaxTerm(op);
-    auto emit = [&](double zero) {
-      Value t = v.atMost(op.getOperand(), 89.0);
-      if (!isFlushed)
-        return emitExp(v, v.atLeast(t, zero), 1);
-      Value isLow =
-          v.compare(arith::CmpFPredicate::OLT, t, v.constant(kNormal));
-      return emitExp(v, v.select(isLow, v.constant(zero), t), 1);
-    };
-    auto [p, n, bits] = emit(kZero);
-    if (Value scaled = scale ? scale(v, p, n) : Value()) {
-      b.replaceOp(op, scaled);
-      return success();
+    // through.
+    Value x = op.getOperand();
+    Value isLow = v.compare(arith::CmpFPredicate::OLT, x,
+                            v.constant(isTerm ? -87.33654 : -104));
+    Value t = v.atMost(x, 89.0);
+    auto [p, n, bits] = emitExp(v, v.select(isLow, v.constant(0), t), 1);
+    Value scaled = scale ? scale(v, p, n) : Value();
+    if (!scaled && isTerm)
+      scaled = arith::MulFOp::create(b, loc, p, emitPower(v, bits));
+    if (!scaled) {
+      Value whole = arith::SubIOp::create(b, loc, bits, v.integer(0x4b400000));
+      Value half = arith::ShRSIOp::create(b, loc, whole, v.integer(1));
+      p = arith::MulFOp::create(b, loc, p, emitPower(v, half));
+      Value rest = arith::SubIOp::create(b, loc, whole, half);
+      scaled = arith::MulFOp::create(b, loc, p, emitPower(v, rest));
     }
-    if (isFlushed) {
-      Scaled scaled = emit(kOneFactorZero);
-      b.replaceOpWithNewOp<arith::MulFOp>(op, scaled.number,
-                                          emitPower(v, scaled.bits));
-      return success();
-    }
-    Value whole = arith::SubIOp::create(b, loc, bits, v.integer(0x4b400000));
-    Value half = arith::ShRSIOp::create(b, loc, whole, v.integer(1));
-    p = arith::MulFOp::create(b, loc, p, emitPower(v, half));
-    b.replaceOpWithNewOp<arith::MulFOp>(
-        op, p, emitPower(v, arith::SubIOp::create(b, loc, whole, half)));
+    b.replaceOp(op, v.select(isLow, v.constant(0), scaled));
     return success();
   }
 };
