@@ -66,21 +66,21 @@ def test_products_of_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("offsets", [False, True])
-def test_products_of_few_bits(bits, offsets, tmp_path):
+@pytest.mark.parametrize("zeros", [False, True])
+def test_products_of_few_bits(bits, zeros, tmp_path):
     rng = np.random.default_rng(bits)
-    k, n, block = 40, 40, 16
+    k, n, block = 42, 40, 16
     u = rng.integers(0, 2**bits, (k, n), np.uint8)
-    blocks = -(-k // block)
-    scales = floats(2, blocks, 1 + offsets, PANEL)
+    scales = floats(2, -(-k // block), 1 + zeros, PANEL)
     number = panels(u)  # [No,K,32]
+    # Four values of k of a column are the bytes of 32 bits; a byte holds those of several columns.
     per_byte = 8 // bits
-    parts = number.reshape(2, k, per_byte, PANEL // per_byte)
-    packed = sum(parts[:, :, j] << (bits * j) for j in range(per_byte)).astype(np.uint8)
+    groups = np.pad(number, ((0, 0), (0, -k % 4), (0, 0))).reshape(2, -1, 4, per_byte, PANEL // per_byte)
+    packed = sum(groups[:, :, :, j] << (bits * j) for j in range(per_byte)).astype(np.uint8)
+    packed = packed.swapaxes(2, 3).reshape(2, -1, PANEL * 4 // per_byte)
     of_k = np.arange(k) // block
-    scale = scales[:, of_k, 0]
-    offset = scales[:, of_k, 1] if offsets else -scale * 2 ** (bits - 1)
-    b = (scale * number + offset).transpose(1, 0, 2).reshape(k, -1)[:, :n]
+    zero = scales[:, of_k, 1] if zeros else 2 ** (bits - 1)
+    b = (scales[:, of_k, 0] * (number.astype(np.float32) - zero)).transpose(1, 0, 2).reshape(k, -1)[:, :n]
     a = floats(5, k)
     np.testing.assert_allclose(multiply(tmp_path, f"u{bits}", a, packed, n, scales, block), a @ b, rtol=1e-4, atol=1e-3 * 2**bits)
 
