@@ -19,8 +19,10 @@ _MODULES = {
     "capi.onnxruntime_inference_collection", "capi.onnxruntime_pybind11_state", "capi.onnxruntime_validation",
     "transformers", "transformers.io_binding_helper",
 }  # fmt: skip
-# Packages that it has not; to import them raises an ImportError that says so.
-_ABSENT = ("datasets", "quantization", "tools", "transformers")
+# A package all of whose modules have onnxruntime's names.
+_QUANTIZATION = "quantization"
+# Packages that it has not, or not whole; to import what is missing raises an ImportError that says so.
+_ABSENT = ("datasets", _QUANTIZATION, "tools", "transformers")
 _METADATA = """Metadata-Version: 2.1
 Name: onnxruntime
 Version: {version}
@@ -74,6 +76,14 @@ class _Finder(importlib.metadata.DistributionFinder):
             return None
         if rest in _MODULES:
             return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package="." not in rest)
+        if rest.split(".")[0] == _QUANTIZATION:
+            try:
+                spec = importlib.util.find_spec(f"{__package__}.{rest}")
+            except ModuleNotFoundError:
+                spec = None
+            if spec is not None:
+                is_package = spec.submodule_search_locations is not None
+                return importlib.machinery.ModuleSpec(fullname, _Loader(), is_package=is_package)
         if rest.split(".")[0] in _ABSENT:
             return importlib.machinery.ModuleSpec(fullname, _Refusal())
         return None
@@ -116,12 +126,12 @@ def _make_module() -> types.ModuleType:
 
 def install_as_onnxruntime() -> None:
     """Has `import onnxruntime`, from then on and in the whole process, give Sardonyx: the module with its `__version__`
-    (of the release whose names Sardonyx has), `onnxruntime.capi`, `onnxruntime.backend` and
-    `onnxruntime.transformers.io_binding_helper`, and what `importlib.metadata` tells of it.
+    (of the release whose names Sardonyx has), `onnxruntime.capi`, `onnxruntime.backend`, `onnxruntime.quantization`
+    and `onnxruntime.transformers.io_binding_helper`, and what `importlib.metadata` tells of it.
 
     It may be called before or after somebody has imported onnxruntime itself, and any number of times. Modules
     that hold onnxruntime's own objects by then keep them, of which a warning tells: call it first. To import a
-    part of onnxruntime that Sardonyx has not (`onnxruntime.quantization`) raises an ImportError that says so.
+    part of onnxruntime that Sardonyx has not (`onnxruntime.tools`) raises an ImportError that says so.
     The package `sardonyx-as-onnxruntime` does the same for all programs of an environment.
     """
     known = sys.modules.get(_NAME)

@@ -1,5 +1,0 @@
-"""onnxruntime.quantization, which Sardonyx has not: to import it raises an ImportError."""
-
-from sardonyx._absent import refuse
-
-refuse(__name__)
