@@ -19,6 +19,7 @@ CALIBRATION_OPTIONS = {
     "max_intermediate_outputs": "CalibMaxIntermediateOutputs",
     "percentile": "CalibPercentile",
 }
+HISTOGRAM_OPTIONS = ("num_bins", "num_quantized_bins", "scenario")  # which have the same names there
 
 
 class QuantConfig:

@@ -124,6 +124,9 @@ class Observation:
         return np.asarray(mean, self.dtype), np.asarray(variance**0.5, self.dtype)
 
 
+_LEAST_COUNT = 16  # numbers of a bin, on average, that an entropy is taken of
+
+
 def clip_to(observation: Observation, low, high):
     """A range within what was seen."""
     least, largest = observation.ends()
@@ -167,8 +170,10 @@ def entropy_range(observation: Observation, count: int, levels: int):
 
     After "8-bit Inference with TensorRT" (Migacz, GTC 2017): of every range [-T, T] of whole bins, what lies outside
     joins its outer bins (p); the bins are joined to `levels` groups, each spread again over its bins that are not
-    empty (q); the least relative entropy of p and q wins.
+    empty (q); the least relative entropy of p and q wins. Of few numbers there are fewer bins, as the entropy of bins
+    with a number or two says nothing.
     """
+    count = max(min(count, observation.count // _LEAST_COUNT), levels)
     largest = max(-float(observation.ends()[0]), float(observation.ends()[1]))
     counts, edges = observation.linear(count, -largest, largest)
     middle, half = count // 2, levels // 2

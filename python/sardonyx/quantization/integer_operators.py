@@ -12,23 +12,27 @@ from .quant_utils import attributes_of, find_by_name
 
 
 class _Integer(QuantOperatorBase):
-    """x, w → product of integers → Cast → · (x's scale · w's scale)."""
+    """x, w → product of integers → Cast → · (x's scale · w's scale); scales are of f32, and f16 is cast to in the end."""
 
     def write(self, data, weight, op_type, result, **attributes):
         node, quantizer = self.node, self.quantizer
         kind = quantizer.get_tensor_type(node.output[0], mandatory=True)
+        computed = kind if quantizer.opset_version <= 10 else TensorProto.FLOAT
         product = node.output[0] + "_output_quantized"
         inputs = [data.q_name, weight.q_name, data.zp_name, weight.zp_name]
         name = self.new_name
         scales = name + "_scales_mul" if name else f"{data.scale_name}_{weight.scale_name}_mul"
         nodes = [
             onnx.helper.make_node(op_type, inputs, [product], name, **attributes),
-            onnx.helper.make_node("Cast", [product], [product + "_cast_output"], product + "_cast", to=kind),
+            onnx.helper.make_node("Cast", [product], [product + "_cast_output"], product + "_cast", to=computed),
         ]
         if find_by_name(scales, quantizer.new_nodes) is None:
             nodes.append(onnx.helper.make_node("Mul", [data.scale_name, weight.scale_name], [scales + ":0"], scales))
         last = name + "_output_scale_mul" if name else ""
-        nodes.append(onnx.helper.make_node("Mul", [product + "_cast_output", scales + ":0"], [result], last))
+        scaled = result if kind == computed else result + "_as_float"
+        nodes.append(onnx.helper.make_node("Mul", [product + "_cast_output", scales + ":0"], [scaled], last))
+        if scaled != result:
+            nodes.append(onnx.helper.make_node("Cast", [scaled], [result], scaled + "_cast", to=kind))
         quantizer.add_new_nodes(nodes)
 
 

@@ -265,9 +265,11 @@ class ONNXQuantizer(BaseQuantizer):
     def _write_weight(self, name, plan) -> QuantizedValue:
         weight = self.initializers[name]
         names = [name + suffix for suffix in (TENSOR_NAME_QUANT_SUFFIX, "_scale", "_zero_point")]
+        # Beside DynamicQuantizeLinear's scales, which are of f32.
+        kind = weight.data_type if self.static or self.opset_version <= 10 else TensorProto.FLOAT
         tensors = (
             quantize_onnx_initializer(weight, plan.type, plan.zero_point, plan.scale, plan.axis),
-            make_typed_initializer(names[1], weight.data_type, plan.scale),
+            make_typed_initializer(names[1], kind, plan.scale),
             make_typed_initializer(names[2], plan.type, plan.zero_point),
         )
         for tensor in tensors:
@@ -290,9 +292,11 @@ class ONNXQuantizer(BaseQuantizer):
         names = self.parameters(name)
         if names is None and self.opset_version > 10 and self.activation_qType == TensorProto.UINT8:
             names = (name + "_scale", name + "_zero_point")
-            node = onnx.helper.make_node(
-                "DynamicQuantizeLinear", [name], [result, *names], add_quant_suffix(name)
-            )
+            source = name
+            if self.get_tensor_type(name) == TensorProto.FLOAT16:  # which DynamicQuantizeLinear does not take
+                source = name + "_as_float"
+                nodes.append(onnx.helper.make_node("Cast", [name], [source], source, to=TensorProto.FLOAT))
+            node = onnx.helper.make_node("DynamicQuantizeLinear", [source], [result, *names], add_quant_suffix(name))
         else:
             if names is None:
                 names = self._computed_parameters(name, nodes)

@@ -39,6 +39,9 @@ EXTRA_OPTIONS = {
     "BlockSize": "numbers of a weight of rank 2 that share a scale, along its axis (opset 21)",
     "DefaultTensorType": "the type of tensors whose type can't be told",
     "extra.Sigmoid.nnapi": "Sigmoid's output at scale 1/256",
+    "num_bins": "bins of histograms (2048)",
+    "num_quantized_bins": "levels that Entropy rounds to (128)",
+    "scenario": "what Distribution takes the deviation of: numbers (same) or their cube roots (p3)",
 }
 
 

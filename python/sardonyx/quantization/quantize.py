@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, external_data_helper
 from .calibrate import CalibrationMethod, create_calibrator, load_tensors_data, save_tensors_data
 from .configs import (  # noqa: F401
     CALIBRATION_OPTIONS,
+    HISTOGRAM_OPTIONS,
     DynamicQuantConfig,
     QuantConfig,
     StaticQuantConfig,
@@ -159,6 +160,7 @@ def _calibrate(model, reader, op_types, method, providers, extra_options):
     if reader is None:
         raise ValueError("Either calibration_data_reader or an existing calibration_cache_path must be provided.")
     options = {name: extra_options[key] for name, key in CALIBRATION_OPTIONS.items() if key in extra_options}
+    options.update({name: extra_options[name] for name in HISTOGRAM_OPTIONS if name in extra_options})
     calibrater = create_calibrator(model, op_types, calibrate_method=method, providers=providers, extra_options=options)
     stride = extra_options.get("CalibStridedMinMax")
     if not stride:

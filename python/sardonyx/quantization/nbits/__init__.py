@@ -1,0 +1,1 @@
+"""Weights of few bits: how blocks of numbers become integers with a scale and a zero point."""

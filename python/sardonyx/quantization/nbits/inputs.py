@@ -1,0 +1,70 @@
+"""What products' inputs look like: G = XᵀX, the mean of |x| of each input, and the number of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..model_files import copy_of
+
+
+@dataclass
+class InputStatistics:
+    gram: np.ndarray  # f64 [K, K]
+    absolute: np.ndarray  # f64 [K], the sum of |x|
+    rows: int = 0
+
+    @property
+    def mean(self) -> np.ndarray:
+        return (self.absolute / max(self.rows, 1)).astype(np.float32)
+
+    @property
+    def importance(self) -> np.ndarray:
+        return (np.diag(self.gram) / max(self.rows, 1)).astype(np.float32)
+
+
+def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16) -> dict:
+    """{tensor: InputStatistics} of tensors whose last size is given, from all samples.
+
+    Tensors are outputs of a session, `at_a_time` of them; nothing is kept of a sample. `samples` is gone through once.
+    """
+    from sardonyx import InferenceSession
+
+    names = list(sizes)
+    inputs = {value.name for value in model.graph.input}
+    known = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
+    sessions = []
+    computed = [name for name in names if name not in inputs]
+    for start in range(0, len(computed), at_a_time):
+        part = computed[start : start + at_a_time]
+        observed = copy_of(model)
+        del observed.graph.output[:]
+        for name in part:
+            value = observed.graph.output.add()
+            if name in known:
+                value.CopyFrom(known[name])
+            value.name = name
+        arguments = {"providers": providers or ["CPUExecutionProvider"]}
+        sessions.append((InferenceSession(observed.SerializeToString(), **arguments), part))
+    found = {name: InputStatistics(np.zeros((size, size)), np.zeros(size)) for name, size in sizes.items()}
+
+    def add(name, value):
+        rows = np.asarray(value, np.float32).reshape(-1, sizes[name])
+        found[name].gram += rows.T @ rows
+        found[name].absolute += np.abs(rows).sum(axis=0, dtype=np.float64)
+        found[name].rows += len(rows)
+
+    for sample in samples:
+        for name in names:
+            if name in inputs:
+                add(name, sample[name])
+        for session, part in sessions:
+            wanted = {entry.name for entry in session.get_inputs()}
+            values = session.run(part, {name: value for name, value in sample.items() if name in wanted})
+            for name, value in zip(part, values):
+                add(name, value)
+    missing = [name for name, entry in found.items() if not entry.rows]
+    if missing:
+        raise ValueError(f"no sample of the calibration reached '{missing[0]}'")
+    return found
