@@ -242,7 +242,7 @@ class MatMulNBitsQuantizer:
             nodes, result = self._as_pairs(node, graph, tensor, weight, block_size, symmetric, values.dtype)
         else:
             nodes, result = self._as_operator(node, graph, tensor, weight, bits, block_size, symmetric, values.dtype)
-        return nodes + self._restore_rank(node, graphs, result, values.ndim)
+        return nodes + self._restore_rank(node, graphs, result, values.ndim, weight.shape[1])
 
     def _as_operator(self, node, graph, tensor, weight, bits, block_size, symmetric, dtype):
         stored = next(each for each in _OPERATOR_BITS if each >= bits)
@@ -320,35 +320,38 @@ class MatMulNBitsQuantizer:
             if find_by_name(tensor.name, graph.initializer) is None:
                 graph.initializer.append(tensor)
 
-    def _restore_rank(self, node, graphs, result, rank):
+    def _restore_rank(self, node, graphs, result, rank, columns):
         """Nodes that give a product by a weight [1, …, K, N] the leading ones of the weight, where its input has fewer axes."""
         if rank == 2:
             return []
         known = _rank_of(node.input[0], graphs)
         prefix = (node.name or node.output[0]) + "_rank"
-        if known is not None and known >= rank:
-            return [onnx.helper.make_node("Identity", [result], [node.output[0]], prefix)]
-        graph = self.model.graph()
-        if known is not None:
-            # An input of one axis has no row; the result then has one axis less.
-            missing = rank - known - (1 if known == 1 else 0)
-            self._add(graph, [onnx.numpy_helper.from_array(np.arange(missing, dtype=np.int64), prefix + "_axes")])
-            return [onnx.helper.make_node("Unsqueeze", [result, prefix + "_axes"], node.output, prefix)]
-        self._add(graph, [
-            onnx.numpy_helper.from_array(np.array([rank], np.int64), prefix + "_least"),
-            onnx.numpy_helper.from_array(np.array([0], np.int64), prefix + "_zero"),
-        ])  # fmt: skip
         make = onnx.helper.make_node
+        if known is not None and known >= rank:
+            return [make("Identity", [result], [node.output[0]], prefix)]
+        # Ones for the axes that the input lacks (one axis counts as two), the input's sizes but its last, and N.
+        constants = {"zero": 0, "one": 1, "two": 2, "of": rank, "from": [0], "flat": [1], "columns": [columns]}
+        names = {key: f"{prefix}_{key}" for key in constants}
+        self._add(self.model.graph(), [
+            onnx.numpy_helper.from_array(np.array(value, np.int64), names[key]) for key, value in constants.items()
+        ])  # fmt: skip
         one = onnx.helper.make_tensor("value", TensorProto.INT64, [1], [1])
-        return [
-            make("Shape", [result], [prefix + "_shape"], prefix + "_Shape"),
-            make("Shape", [prefix + "_shape"], [prefix + "_have"], prefix + "_Rank"),
-            make("Sub", [prefix + "_least", prefix + "_have"], [prefix + "_lack"], prefix + "_Sub"),
-            make("Max", [prefix + "_lack", prefix + "_zero"], [prefix + "_count"], prefix + "_Max"),
-            make("ConstantOfShape", [prefix + "_count"], [prefix + "_ones"], prefix + "_Ones", value=one),
-            make("Concat", [prefix + "_ones", prefix + "_shape"], [prefix + "_new"], prefix + "_Concat", axis=0),
-            make("Reshape", [result, prefix + "_new"], node.output, prefix),
-        ]
+
+        def add(op_type, inputs, name, **attributes):
+            nodes.append(make(op_type, inputs, [f"{prefix}_{name}"], f"{prefix}_{name}_node", **attributes))
+            return nodes[-1].output[0]
+
+        nodes: list = []
+        sizes = add("Shape", [node.input[0]], "sizes")
+        have = add("Gather", [add("Shape", [sizes], "count"), names["zero"]], "have")
+        lack = add("Sub", [names["of"], add("Max", [have, names["two"]], "counted")], "lack")
+        lack = add("Reshape", [add("Max", [lack, names["zero"]], "lacking"), names["flat"]], "ones_count")
+        ones = add("ConstantOfShape", [lack], "ones", value=one)
+        last = add("Reshape", [add("Sub", [have, names["one"]], "last"), names["flat"]], "last_axis")
+        rows = add("Slice", [sizes, names["from"], last, names["from"]], "rows")
+        target = add("Concat", [ones, rows, names["columns"]], "target", axis=0)
+        nodes.append(make("Reshape", [result, target], node.output, prefix))
+        return nodes
 
     def _gather(self, node, graphs):
         """Gather of a table's rows as GatherBlockQuantized, with blocks along `quant_axes`' axis of Gather."""

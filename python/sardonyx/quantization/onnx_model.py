@@ -80,6 +80,34 @@ def sort_nodes(graph: GraphProto) -> None:
         replace_all(graph.node, [graph.node[index] for index in order])
 
 
+def sort_breadth_first(graph: GraphProto) -> None:
+    """See `ONNXModel.topological_sort`."""
+    waiting = [sum(1 for name in node.input if name) for node in graph.node]
+    readers: dict[str, list] = {}
+    for index, node in enumerate(graph.node):
+        for name in node.input:
+            readers.setdefault(name, []).append(index)
+    order = [index for index, count in enumerate(waiting) if not count]
+
+    def make(name):
+        for index in readers.get(name, ()) if name else ():
+            waiting[index] -= 1
+            if not waiting[index]:
+                order.append(index)
+
+    for name in sorted({tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}):
+        make(name)
+    place = 0
+    while place < len(order):
+        for name in graph.node[order[place]].output:
+            make(name)
+        place += 1
+    if len(order) != len(graph.node):  # bodies, or names that nothing makes, stand in the way
+        sort_nodes(graph)
+    else:
+        replace_all(graph.node, [graph.node[index] for index in order])
+
+
 def outer_names(graph: GraphProto) -> set:
     """Names that a graph's nodes read, and those of graphs within, and that the graph does not make."""
     read = {name for node in graph.node for name in node.input if name} | {output.name for output in graph.output}
@@ -279,7 +307,9 @@ class ONNXModel:
         return self.graph(), remove_unused_initializers(self.graph())
 
     def topological_sort(self):
-        sort_nodes(self.graph())
+        """Orders nodes breadth first: those without inputs, then readers of initialisers and inputs by these' names,
+        then readers of results; see `sort_nodes` for the order that changes least."""
+        sort_breadth_first(self.graph())
 
     def replace_gemm_with_matmul(self, names=None):
         """Writes each Gemm that is a product and a sum as MatMul `<name>_MatMul` and Add `<name>_Add`; with `names`
@@ -288,7 +318,7 @@ class ONNXModel:
 
     def save_model_to_file(self, output_path, use_external_data_format=False):
         """Writes the model in topological order, its weights to `<path>.data` if asked."""
-        self.topological_sort()
+        sort_nodes(self.graph())
         for tensor in self.initializer():
             self._check_init(tensor)
         save_model(self.model, output_path, use_external_data_format)

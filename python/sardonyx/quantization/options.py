@@ -79,15 +79,19 @@ def all_nodes(graph):
 
 
 def check_nodes(names, model, argument: str) -> list:
-    """Names of nodes with patterns (`/encoder/*`) resolved; one that fits no node is refused."""
-    known = [node.name for node in all_nodes(model.graph) if node.name]
+    """Names of nodes with patterns (`/encoder/*`) resolved, and operators to all of their nodes; a name that fits no
+    node is refused."""
+    nodes = [node for node in all_nodes(model.graph) if node.name]
+    known = [node.name for node in nodes]
     present = set(known)
     found = []
     for name in names or ():
         if name in present:
             found.append(name)
             continue
-        fitting = fnmatch.filter(known, name) if any(sign in name for sign in "*?[") else []
+        fitting = [node.name for node in nodes if node.op_type == name]
+        if any(sign in name for sign in "*?["):
+            fitting = fnmatch.filter(known, name)
         if not fitting:
             raise ValueError(f"'{argument}' names '{name}', which is no node{_nearest(name, known)}")
         found.extend(fitting)

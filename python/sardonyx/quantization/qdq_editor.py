@@ -81,8 +81,8 @@ class QDQEditor:
     def _add_parameters(self, name: str, tensor: TensorPlan, suffix: str = "") -> tuple:
         scale, zero = f"{name}_scale{suffix}", f"{name}_zero_point{suffix}"
         kind = TensorProto.FLOAT16 if tensor.scale.dtype == np.float16 else TensorProto.FLOAT
-        self._add(make_typed_initializer(scale, kind, tensor.scale))
         self._add(make_typed_initializer(zero, tensor.type, tensor.zero_point))
+        self._add(make_typed_initializer(scale, kind, tensor.scale))
         return scale, zero
 
     def _add(self, tensor: TensorProto) -> None:

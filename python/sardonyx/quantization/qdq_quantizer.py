@@ -207,6 +207,8 @@ class QDQQuantizer(BaseQuantizer):
             for name, mark in self.bias_to_quantize.items():
                 if name not in tensors:
                     tensors[name] = self._bias_plan(name, mark)
+        order = [*self.tensors_to_quantize, *self.bias_to_quantize]
+        self.plan.tensors = {name: tensors[name] for name in order if name in tensors}
         return self.plan
 
     def _reason(self, node) -> str:

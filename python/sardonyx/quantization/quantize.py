@@ -28,6 +28,7 @@ from .model_files import (
     update_opset_version,
 )
 from .onnx_quantizer import ONNXQuantizer
+from .onnx_model import sort_nodes
 from .options import check_extra_options, check_nodes, check_op_types
 from .qdq_quantizer import QDQQuantizer
 from .quant_types import FLOAT8_TYPES, QuantFormat, QuantizationMode, QuantType, as_tensor_type, type_name
@@ -70,7 +71,7 @@ def _prepare(model_input, op_types, known, nodes_to_quantize, nodes_to_exclude):
 def _finish(quantizer, model_output, external_data):
     """Writes the quantised model, or gives it where there is no path."""
     quantizer.plan.write_metadata(quantizer.model.model)
-    quantizer.model.topological_sort()
+    sort_nodes(quantizer.model.graph())
     if model_output is None:
         return quantizer.model.model
     quantizer.model.save_model_to_file(os.fspath(model_output), external_data)
