@@ -17,7 +17,7 @@ _NAME = "onnxruntime"
 _MODULES = {
     "backend", "backend.backend", "backend.backend_rep", "capi", "capi._pybind_state", "capi.build_and_package_info",
     "capi.onnxruntime_inference_collection", "capi.onnxruntime_pybind11_state", "capi.onnxruntime_validation",
-    "transformers", "transformers.io_binding_helper",
+    "transformers", "transformers.float16", "transformers.io_binding_helper",
 }  # fmt: skip
 # A package all of whose modules have onnxruntime's names.
 _QUANTIZATION = "quantization"

@@ -33,6 +33,7 @@ class QDQEditor:
     def __init__(self, model: ModelProto, plan: Plan, receivers: dict, options):
         self.graph, self.plan, self.receivers, self.options = model.graph, plan, receivers, options
         self.index = GraphIndex(model.graph)
+        self.weight_nodes: list[NodeProto] = []  # which depend on no others and come first
         self.new_nodes: list[NodeProto] = []
         self.new_initializers: dict[str, TensorProto] = {}
         self.gone: set[str] = set()  # initialisers that nothing reads any more
@@ -94,7 +95,8 @@ class QDQEditor:
         node = onnx.helper.make_node(
             kind, [source, *parameters], [result], name, axis=axis, domain=self.options.qdq_op_domain, **extra
         )
-        self.new_nodes.append(node)
+        constant = kind == DEQUANT_OP_NAME and source in self.new_initializers
+        (self.weight_nodes if constant else self.new_nodes).append(node)
 
     def _pair(self, source, result, name, parameters, suffix="", axis=None, block=0) -> None:
         """source → QuantizeLinear → DequantizeLinear → result, named after the tensor `name`."""
@@ -220,9 +222,7 @@ class QDQEditor:
             for place, name in enumerate(node.output):
                 if name in self.makes:
                     node.output[place] = self.makes[name]
-        if len(self.kept) != len(self.graph.node):
-            replace_all(self.graph.node, self.kept)
-        self.graph.node.extend(self.new_nodes)
+        replace_all(self.graph.node, [*self.weight_nodes, *self.kept, *self.new_nodes])
         if self.gone:
             replace_all(self.graph.initializer, [each for each in self.graph.initializer if each.name not in self.gone])
             replace_all(self.graph.input, [each for each in self.graph.input if each.name not in self.gone])
