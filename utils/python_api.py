@@ -38,7 +38,8 @@ release 1.21 these do not pass:
 
 """
 QUANTIZED_TESTS = """
-With `--quantization` it runs the tests of `onnxruntime.quantization`, whose models onnxruntime makes and Sardonyx runs; these do not pass:
+With `--quantization` it runs the tests of `onnxruntime.quantization` and of `onnxruntime.transformers.float16`; of release 1.30 these do not
+pass:
 
 """
 PLUGINS = "there are no execution providers beside CUDA's and the CPU's"

@@ -83,9 +83,7 @@ print(importlib.metadata.version("numpy") != onnxruntime.__version__)
 @pytest.mark.parametrize(
     "line",
     [
-        "import onnxruntime.quantization",
-        "from onnxruntime.quantization import quantize_dynamic",
-        "from onnxruntime import quantization",
+        "import onnxruntime.quantization.cuda_quantizer",
         "import onnxruntime.transformers.optimizer",
         "from onnxruntime.transformers import optimizer",
         "from onnxruntime.transformers.fusion_options import FusionOptions",
@@ -95,7 +93,7 @@ print(importlib.metadata.version("numpy") != onnxruntime.__version__)
 )
 @pytest.mark.parametrize("start", [START, "import sys, sardonyx\nsys.modules['onnxruntime'] = sardonyx\n"], ids=["installed", "by hand"])
 def test_what_is_absent_is_an_import_error_that_says_so(line, start):
-    if start != START and "transformers." in line:
+    if start != START and ("transformers." in line or "quantization." in line):
         pytest.skip("a module that no finder of Sardonyx's is asked for")
     said = run(f"try:\n    {line}\nexcept ImportError as error:\n    print(error)", start)
     assert len(said) == 1 and "a part of onnxruntime that Sardonyx" in said[0]

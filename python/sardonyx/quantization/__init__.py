@@ -33,9 +33,26 @@ from .quantize import (
 )
 from .shape_inference import quant_pre_process
 
+
+def as_onnxruntime() -> None:
+    """Has `import onnxruntime`, and all of its modules of quantisation, give Sardonyx' in this process.
+
+    It is `sardonyx.install_as_onnxruntime` for scripts that import nothing else before; where onnxruntime itself is
+    loaded already it raises a RuntimeError.
+    """
+    import sys
+
+    import sardonyx
+
+    known = sys.modules.get("onnxruntime")
+    if known is not None and known is not sardonyx and getattr(known, "__author__", "") != "Sardonyx":
+        raise RuntimeError("onnxruntime is loaded in this process; call as_onnxruntime() before anything imports it")
+    sardonyx.install_as_onnxruntime()
+
+
 __all__ = [
     "CalibraterBase", "CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "MinMaxCalibrater",
     "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig", "TensorData", "TensorsData",
-    "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
+    "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
     "quantize_static", "save_tensors_data", "write_calibration_table",
 ]  # fmt: skip
