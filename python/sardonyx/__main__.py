@@ -3,10 +3,14 @@
 import signal
 import sys
 
-from . import _sardonyx
-
 
 def main() -> int:
+    if sys.argv[1:2] == ["quantize"]:
+        from .quantization.command import main as quantize
+
+        return quantize(sys.argv[2:])
+    from . import _sardonyx
+
     # As in any program of C: ^C ends it at once, and so does a reader that has enough.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "SIGPIPE"):

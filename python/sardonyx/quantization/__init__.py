@@ -20,12 +20,14 @@ from .calibrate import (
     load_tensors_data,
     save_tensors_data,
 )
+from .plan import Plan
 from .qdq_quantizer import QDQQuantizer
 from .quant_types import QuantFormat, QuantizationMode, QuantType
 from .quant_utils import write_calibration_table
 from .quantize import (
     DynamicQuantConfig,
     StaticQuantConfig,
+    apply_plan,
     get_qdq_config,
     quantize,
     quantize_dynamic,
@@ -52,7 +54,7 @@ def as_onnxruntime() -> None:
 
 __all__ = [
     "CalibraterBase", "CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "MinMaxCalibrater",
-    "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig", "TensorData", "TensorsData",
-    "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
+    "Plan", "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig", "TensorData", "TensorsData",
+    "apply_plan", "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
     "quantize_static", "save_tensors_data", "write_calibration_table",
 ]  # fmt: skip

@@ -26,11 +26,25 @@ from .model_files import (
 )
 from .onnx_model import ONNXModel
 from .plan import Plan, TensorPlan
-from .quant_types import FLOAT8_TYPES, ONNX_TYPE_TO_NP_TYPE, SIGNED_TYPES, as_tensor_type, get_qmin_qmax_for_qType
+from .quant_types import (
+    FLOAT8_TYPES,
+    ONNX_TYPE_TO_NP_TYPE,
+    SIGNED_TYPES,
+    as_tensor_type,
+    get_qmin_qmax_for_qType,
+    type_name,
+)
 from .quant_utils import DEQUANT_OP_NAME, QUANT_OP_NAME
 from .tensor_quant_overrides import TensorQuantOverridesHelper
 
 logger = logging.getLogger("sardonyx")
+
+# Options that say how a graph is written, beside what each tensor becomes.
+GRAPH_OPTIONS = (
+    "AddQDQPairToWeight", "BlockSize", "DedicatedQDQPair", "DefaultTensorType", "EnableSubgraph",
+    "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "OpTypesToExcludeOutputQuantization", "QuantizeBias",
+    "QDQKeepRemovableActivations", "UseQDQContribOps", "ActivationSymmetric",
+)  # fmt: skip
 
 
 class QuantizationParams:
@@ -60,12 +74,14 @@ class BaseQuantizer:
 
     :param tensors_range: {tensor: TensorData}, or None where scales are computed at run time.
     :param nodes_to_quantize: names of nodes; none means all of `op_types_to_quantize`.
+    :param given: a Plan that decides in the place of ranges, operators and names.
     """
 
     def __init__(
         self, model, per_channel, reduce_range, weight_qType, activation_qType, tensors_range, nodes_to_quantize,  # noqa: N803
-        nodes_to_exclude, op_types_to_quantize, extra_options=None,
+        nodes_to_exclude, op_types_to_quantize, extra_options=None, given=None,
     ):  # fmt: skip
+        self.given = given
         if not model_has_infer_metadata(model):
             model = save_and_reload_model_with_shape_infer(model)
         self.set_model(model)
@@ -101,6 +117,16 @@ class BaseQuantizer:
         self.tensor_quant_override_qtypes = self.tensor_quant_overrides.get_quant_types()
         self.plan = Plan()
 
+    def new_plan(self, form: str) -> Plan:
+        """A plan without tensors and nodes, whose settings are those of this quantiser."""
+        options = {name: value for name, value in self.extra_options.items() if name in GRAPH_OPTIONS}
+        return Plan(form, settings={
+            "activation_type": type_name(self.activation_qType),
+            "weight_type": type_name(self.weight_qType),
+            "per_channel": bool(self.per_channel),
+            "options": options,
+        })  # fmt: skip
+
     def set_model(self, model) -> None:
         self.model = ONNXModel(model)
         self.opset_version = get_opset_version(model)
@@ -126,6 +152,9 @@ class BaseQuantizer:
         return False
 
     def should_quantize_node(self, node) -> bool:
+        if self.given is not None:
+            decision = self.given.nodes.get(node.name or node.output[0])
+            return decision is not None and decision.precision != "float"
         if self.nodes_to_quantize and node.name not in self.nodes_to_quantize:
             return False
         if node.op_type not in self.op_types_to_quantize or node.op_type in (DEQUANT_OP_NAME, QUANT_OP_NAME):
@@ -179,6 +208,9 @@ class BaseQuantizer:
 
     def activation_plans(self) -> dict:
         """A plan for each tensor that has a range, as {tensor: TensorPlan}."""
+        if self.given is not None:
+            plans = self.given.tensors.items()
+            return {name: plan for name, plan in plans if plan.role == "activation" and plan.scale is not None}
         if self.tensors_range is None:
             return {}
         self.adjust_tensor_ranges()
@@ -196,6 +228,9 @@ class BaseQuantizer:
 
         `kind`, `axis`, `symmetric` and `reduce_range` are defaults, over which TensorQuantOverrides go.
         """
+        planned = self.given.tensors.get(name) if self.given is not None else None
+        if planned is not None and planned.role == "weight" and planned.scale is not None:
+            return planned
         values = tensor_proto_to_array(self.initializers[name])
         overrides = self.tensor_quant_overrides.get(name) or [{}]
         first = overrides[0]

@@ -17,7 +17,7 @@ from .formulas import normalize_axis
 from .model_files import add_infer_metadata, save_and_reload_model_with_shape_infer, tensor_proto_to_array
 from .names import TENSOR_NAME_QUANT_SUFFIX, __producer__, __version__, add_dequant_suffix, add_quant_suffix, ms_domain
 from .onnx_model import replace_all
-from .plan import NodePlan, Plan, TensorPlan
+from .plan import NodePlan, TensorPlan
 from .quant_types import FLOAT8_TYPES, get_qrange_for_qType, type_name
 from .quant_utils import (
     DEQUANT_OP_NAME,
@@ -43,12 +43,12 @@ class ONNXQuantizer(BaseQuantizer):
 
     def __init__(
         self, model, per_channel, reduce_range, mode, static, weight_qType, activation_qType=None, tensors_range=None,  # noqa: N803
-        nodes_to_quantize=None, nodes_to_exclude=None, op_types_to_quantize=(), extra_options=None, **old,
+        nodes_to_quantize=None, nodes_to_exclude=None, op_types_to_quantize=(), extra_options=None, given=None, **old,
     ):  # fmt: skip
         activation = old.get("input_qType", activation_qType)
         super().__init__(
             model, per_channel, reduce_range, weight_qType, activation, tensors_range, nodes_to_quantize,
-            nodes_to_exclude, op_types_to_quantize, extra_options,
+            nodes_to_exclude, op_types_to_quantize, extra_options, given,
         )  # fmt: skip
         self.mode = QuantizationMode.from_string(mode) if isinstance(mode, str) else mode
         if not isinstance(self.mode, QuantizationMode):
@@ -59,7 +59,7 @@ class ONNXQuantizer(BaseQuantizer):
             self.set_model(save_and_reload_model_with_shape_infer(self.model.model))
         self.q_matmul_const_b_only = self.extra_options.get("MatMulConstBOnly", False)
         self.quantization_params = self.activation_plans()
-        self.plan = Plan("QOperator" if static else "dynamic")
+        self.plan = self.new_plan("QOperator" if static else "dynamic")
         self.new_nodes: list = []
         self.graph_scope = "/"
         self.quantized_value_map: dict[str, QuantizedValue] = {}
@@ -81,6 +81,9 @@ class ONNXQuantizer(BaseQuantizer):
             self.nodes_to_exclude = [*(self.nodes_to_exclude or []), *others]
 
     def _wants_gemm(self, node) -> bool:
+        if self.given is not None:
+            decision = self.given.nodes.get(node.name + "_MatMul")
+            return decision is not None and decision.precision != "float"
         if not {"Gemm", "MatMul"} & set(self.op_types_to_quantize):
             return False
         named = not self.nodes_to_quantize or {node.name, node.name + "_MatMul"} & set(self.nodes_to_quantize)
@@ -148,7 +151,7 @@ class ONNXQuantizer(BaseQuantizer):
         inner = ONNXQuantizer(
             model, self.per_channel, self.reduce_range, self.mode, self.static, self.weight_qType,
             self.activation_qType, self.tensors_range, self.nodes_to_quantize, self.nodes_to_exclude,
-            self.op_types_to_quantize, options,
+            self.op_types_to_quantize, options, self.given,
         )  # fmt: skip
         inner.parent = self
         inner.graph_scope = f"{self.graph_scope}{name}/"

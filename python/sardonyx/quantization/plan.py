@@ -5,6 +5,7 @@ A plan is made from ranges or by a search, applied by an editor of the model, ke
 
     {"version": 1,
      "format": "QDQ",
+     "settings": {"activation_type": "UINT8", "weight_type": "INT8", "per_channel": false, "options": {}},
      "tensors": {"x": {"role": "activation", "type": "UINT8", "scale": 0.1, "zero_point": 128},
                  "w": {"role": "weight", "type": "INT8", "scale": [...], "zero_point": [...], "axis": 0},
                  "b": {"role": "bias", "type": "INT32", "node": "/conv", "input": "x", "weight": "w", "beta": 1.0},
@@ -12,7 +13,7 @@ A plan is made from ranges or by a search, applied by an editor of the model, ke
      "nodes": {"/conv": {"precision": "int8"}, "/softmax": {"precision": "float", "reason": "..."}}}
 
 `axis` counts from the front, `block` is the size of blocks along it. `shares` names a tensor, and a node that reads it,
-whose scale and zero point are also this tensor's. `convert` holds a second type, scale and zero point, which the nodes
+whose scale and zero point are also this tensor's. `settings` say how the graph is written. `convert` holds a second type, scale and zero point, which the nodes
 of `convert_nodes` (all if it is missing) read.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import ModelProto, TensorProto
 
 from .model_files import set_metadata
@@ -111,11 +113,13 @@ class Plan:
     format: str = "QDQ"  # "QDQ", "QOperator" or "dynamic"
     tensors: dict[str, TensorPlan] = field(default_factory=dict)
     nodes: dict[str, NodePlan] = field(default_factory=dict)
+    settings: dict = field(default_factory=dict)
 
     def to_dict(self, longest: int | None = None) -> dict:
         return {
             "version": VERSION,
             "format": self.format,
+            "settings": self.settings,
             "tensors": {name: tensor.to_dict(longest) for name, tensor in self.tensors.items()},
             "nodes": {name: node.to_dict() for name, node in self.nodes.items()},
         }
@@ -128,6 +132,7 @@ class Plan:
             data["format"],
             {name: TensorPlan.from_dict(tensor) for name, tensor in data["tensors"].items()},
             {name: NodePlan(**node) for name, node in data["nodes"].items()},
+            data.get("settings", {}),
         )
 
     def save(self, path) -> None:
@@ -136,6 +141,21 @@ class Plan:
     @classmethod
     def load(cls, path) -> Plan:
         return cls.from_dict(json.loads(Path(path).read_text()))
+
+    @classmethod
+    def of_model(cls, model: ModelProto) -> Plan | None:
+        """The plan that a quantised model keeps, with the numbers that its initialisers hold; None where it has none."""
+        text = next((entry.value for entry in model.metadata_props if entry.key == METADATA_KEY), None)
+        if text is None:
+            return None
+        plan = cls.from_dict(json.loads(text))
+        weights = {tensor.name: tensor for tensor in model.graph.initializer}
+        for name, tensor in plan.tensors.items():
+            for part, suffix in (("scale", "_scale"), ("zero_point", "_zero_point")):
+                held = weights.get(name + suffix)
+                if getattr(tensor, part) is None and held is not None and tensor.role == "weight":
+                    setattr(tensor, part, onnx.numpy_helper.to_array(held))
+        return plan
 
     def write_metadata(self, model: ModelProto) -> None:
         """Keeps the plan in a model. Long lists of numbers are left out: the model's initialisers hold them."""

@@ -194,6 +194,8 @@ class QDQRemovableActivation(QDQOperatorBase):
         if not quantizer.is_tensor_quantized(node.input[0]):
             return
         keep = quantizer.is_activation_symmetric or quantizer.qdq_keep_removable_activations
+        if quantizer.given is not None:
+            keep = quantizer.given.nodes[node.name or node.output[0]].precision != "removed"
         if keep or not quantizer.try_removing(node):
             quantizer.quantize_activation_tensor(node.input[0])
         if not self.disable_qdq_for_node_output:

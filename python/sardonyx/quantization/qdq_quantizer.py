@@ -141,6 +141,9 @@ class QDQQuantizer(BaseQuantizer):
 
     def is_tensor_per_channel(self, tensor_name, default_axis, op_type=None):
         """(whether a weight is quantised by channels, the axis of these)."""
+        planned = self.given.tensors.get(tensor_name) if self.given is not None else None
+        if planned is not None and planned.role == "weight":
+            return planned.axis is not None, planned.axis
         if tensor_name not in self.initializers or self.tensor_quant_overrides.has_per_tensor_overrides(tensor_name):
             return False, None
         given = self.tensor_quant_overrides.has_per_channel_overrides(tensor_name)
@@ -160,7 +163,7 @@ class QDQQuantizer(BaseQuantizer):
         """Removes a Relu or Clip where the least and the largest quantised number do its work."""
         source, result = node.input[0], node.output[0]
         plans = self.quantization_params
-        removable = (
+        removable = self.given is not None or (
             result in plans
             and source in plans
             and not plans[result].convert
@@ -180,7 +183,7 @@ class QDQQuantizer(BaseQuantizer):
     def make_plan(self) -> Plan:
         from .registry import CreateQDQQuantizer
 
-        self.plan = Plan("QDQ")
+        self.plan = self.new_plan("QDQ")
         for node in self.model.nodes():
             if not self.should_quantize_node(node):
                 if node.op_type not in (QUANT_OP_NAME, DEQUANT_OP_NAME):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onnx import ModelProto, TensorProto, external_data_helper
 
+from .._suggest import unknown
 from .calibrate import CalibrationMethod, create_calibrator, load_tensors_data, save_tensors_data
 from .configs import (  # noqa: F401
     CALIBRATION_OPTIONS,
@@ -31,6 +32,7 @@ from .onnx_quantizer import ONNXQuantizer
 from .onnx_model import sort_nodes
 from .options import check_extra_options, check_nodes, check_op_types
 from .qdq_quantizer import QDQQuantizer
+from .plan import Plan
 from .quant_types import FLOAT8_TYPES, QuantFormat, QuantizationMode, QuantType, as_tensor_type, type_name
 from .registry import IntegerOpsRegistry, QDQRegistry, QLinearOpsRegistry
 
@@ -196,6 +198,30 @@ def quantize_dynamic(
     )  # fmt: skip
     quantizer.quantize_model()
     return _finish(quantizer, model_output, use_external_data_format)
+
+
+def apply_plan(model_input, model_output, plan):
+    """Quantises a model as a plan says, without samples. `plan` is a Plan or the path of a file of one."""
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    model, _, _, _ = _prepare(model_input, None, (), None, None)
+    known = {name for node in model.graph.node for name in (*node.input, *node.output)}
+    for name in plan.tensors:
+        if name not in known and plan.format == "QDQ" and plan.tensors[name].role != "bias":
+            raise ValueError(unknown("tensor", name, sorted(known)) + ", which the plan names")
+    types = [TensorProto.DataType.Value(plan.settings[name]) for name in ("weight_type", "activation_type")]
+    options = dict(plan.settings["options"])
+    model = update_opset_version(model, *types, block_size=options.get("BlockSize") or 0)
+    per_channel = plan.settings["per_channel"]
+    if plan.format == "QDQ":
+        quantizer = QDQQuantizer(model, per_channel, False, *types, {}, None, None, (), options, given=plan)
+    else:
+        static = plan.format == "QOperator"
+        mode = QuantizationMode.QLinearOps if static else QuantizationMode.IntegerOps
+        quantizer = ONNXQuantizer(
+            model, per_channel, False, mode, static, *types, {} if static else None, None, None, (), options, given=plan
+        )
+    quantizer.quantize_model()
+    return _finish(quantizer, model_output, False)
 
 
 _STATIC = (

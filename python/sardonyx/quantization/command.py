@@ -1,0 +1,138 @@
+"""`sardonyx quantize MODEL -o OUTPUT`: models made smaller, by samples or without."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+import onnx
+
+from .calibrate import CalibrationMethod
+from .data_folders import FolderDataReader
+from .float16 import convert_precision
+from .matmul_nbits_quantizer import _METHODS, MatMulNBitsQuantizer, config_of
+from .model_files import load_model, save_model, size_of
+from .plan import METADATA_KEY
+from .quant_types import QuantFormat, QuantType
+from .quantize import apply_plan, quantize_dynamic, quantize_static
+from .shape_inference import quant_pre_process
+
+_PRECISIONS = ("int8", "int8-dynamic", "int2", "int3", "int4", "f16", "bf16", "f32")
+_REFUSALS = (ValueError, TypeError, RuntimeError, OSError, NotImplementedError, ImportError)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="sardonyx quantize", description="Writes a model with smaller numbers: weights and activations, or weights only."
+    )
+    parser.add_argument("model")
+    parser.add_argument("-o", "--output", help="where the quantised model goes")
+    parser.add_argument(
+        "--precision", choices=_PRECISIONS, default="int8",
+        help="int8: with samples; int8-dynamic: scales of each run; int2 to int4: weights of MatMul; f16, bf16, f32",
+    )  # fmt: skip
+    parser.add_argument("--data", metavar="FOLDER", help="samples: .npz files of inputs, or test_data_set_* folders")
+    parser.add_argument("--plan", metavar="FILE", help="quantise as this plan says; no samples are needed")
+    parser.add_argument("--save-plan", metavar="FILE", help="write what was decided")
+    parser.add_argument("--dry-run", action="store_true", help="tell what would be done; write nothing")
+    parser.add_argument("--no-preprocess", action="store_true", help="don't fold constants and BatchNormalizations first")
+    group = parser.add_argument_group("int8")
+    group.add_argument("--format", choices=["QDQ", "QOperator"], default="QDQ")
+    group.add_argument("--activations", choices=["QUInt8", "QInt8", "QInt16", "QUInt16"], default="QUInt8")
+    group.add_argument("--weights", choices=["QInt8", "QUInt8", "QInt16"], default="QInt8")
+    group.add_argument("--per-tensor", action="store_true", help="one scale a weight instead of one an output channel")
+    methods = [method.name for method in CalibrationMethod][:3]
+    group.add_argument("--calibration", choices=methods, default="MinMax")
+    group.add_argument("--op-types", nargs="+", metavar="OP", help="operators to quantise")
+    group.add_argument("--include", nargs="+", metavar="NODE", help="names or patterns of nodes to quantise")
+    group.add_argument("--exclude", nargs="+", metavar="NODE", help="names or patterns of nodes that stay float")
+    group = parser.add_argument_group("int2, int3, int4")
+    group.add_argument("--method", choices=sorted(_METHODS), default="default", help="gptq and awq need --data")
+    group.add_argument("--block-size", type=int, default=32, help="numbers that share a scale (32)")
+    group.add_argument("--symmetric", action="store_true", help="without zero points")
+    return parser
+
+
+def _reader(given, model):
+    weights = {tensor.name for tensor in model.graph.initializer}
+    return FolderDataReader(given.data, [value.name for value in model.graph.input if value.name not in weights])
+
+
+def _quantized(given):
+    """The quantised model of the arguments."""
+    if given.plan:
+        return apply_plan(given.model if given.no_preprocess else quant_pre_process(given.model), None, given.plan)
+    if given.precision in ("f16", "bf16", "f32"):
+        return convert_precision(given.model, given.precision, node_block_list=given.exclude)
+    model = load_model(given.model) if given.no_preprocess else quant_pre_process(given.model)
+    if given.precision == "int8":
+        if not given.data:
+            raise ValueError("precision int8 needs samples: --data FOLDER, or int8-dynamic, which needs none")
+        return quantize_static(
+            model, None, _reader(given, model), QuantFormat.from_string(given.format), given.op_types,
+            not given.per_tensor, activation_type=QuantType.from_string(given.activations),
+            weight_type=QuantType.from_string(given.weights), nodes_to_quantize=given.include,
+            nodes_to_exclude=given.exclude, calibrate_method=CalibrationMethod[given.calibration],
+        )  # fmt: skip
+    if given.precision == "int8-dynamic":
+        return quantize_dynamic(
+            model, None, given.op_types, not given.per_tensor, weight_type=QuantType.from_string(given.weights),
+            nodes_to_quantize=given.include, nodes_to_exclude=given.exclude,
+        )  # fmt: skip
+    bits = int(given.precision[3:])
+    samples = _reader(given, model) if given.data else None
+    config = config_of(given.method, bits, given.block_size, given.symmetric, samples=samples)
+    quantizer = MatMulNBitsQuantizer(
+        model, bits, given.block_size, given.symmetric, nodes_to_exclude=given.exclude, algo_config=config
+    )
+    quantizer.process()
+    return quantizer.model.model
+
+
+def _report(given, model) -> str:
+    before = size_of(onnx.load(given.model))
+    after = size_of(model)
+    lines = [f"{given.model}: {before:,} bytes; quantised: {after:,} bytes ({after / before:.2f})"]
+    data = next((entry.value for entry in model.metadata_props if entry.key == METADATA_KEY), None)
+    if data is None:
+        return lines[0]
+    nodes = json.loads(data)["nodes"]
+    counts: dict = {}
+    for node in nodes.values():
+        counts[node["precision"]] = counts.get(node["precision"], 0) + 1
+    lines.append("nodes: " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+    kept = [(name, node.get("reason", "")) for name, node in nodes.items() if node["precision"] == "float"]
+    width = max((len(name) for name, _ in kept), default=0)
+    lines += [f"  float: {name:{width}}  {reason}".rstrip() for name, reason in kept]
+    return "\n".join(lines)
+
+
+def main(arguments=None) -> int:
+    """0: written; 2: something that was asked for can't be done, which a sentence tells."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if not given.output and not given.dry_run:
+        parser.error("-o says where the quantised model goes (or --dry-run that it goes nowhere)")
+    try:
+        model = _quantized(given)
+        print(_report(given, model))
+        if given.save_plan:
+            _save_plan(model, given.save_plan)
+        if not given.dry_run:
+            save_model(model, os.fspath(given.output))
+    except _REFUSALS as error:
+        print(f"sardonyx quantize: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _save_plan(model, path) -> None:
+    from .plan import Plan
+
+    plan = Plan.of_model(model)
+    if plan is None:
+        raise ValueError("--save-plan is for precision int8 and int8-dynamic, which have plans")
+    plan.save(Path(path))
