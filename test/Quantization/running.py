@@ -20,7 +20,13 @@ def peers(model, feeds):
 
 
 def reference(model, feeds):
-    return ReferenceEvaluator(model).run(None, feeds)
+    """ONNX's own evaluation; QuantizeLinear is there from opset 19 on, which changes none of the operators used here."""
+    newer = onnx.ModelProto()
+    newer.CopyFrom(model)
+    for entry in newer.opset_import:
+        if not entry.domain:
+            entry.version = max(entry.version, 19)
+    return ReferenceEvaluator(newer).run(None, feeds)
 
 
 def check(model, full=True):

@@ -108,7 +108,7 @@ class Observation:
         edges = np.linspace(low, high, count + 1)
         below = self._cumulated(edges)
         below[0], below[-1] = 0, self.count  # a bin holds its own ends
-        return np.rint(np.diff(below)).astype(np.int64), edges.astype(self.dtype)
+        return np.diff(np.rint(below)).astype(np.int64), edges.astype(self.dtype)  # of sums, as tails have parts of one
 
     def absolute(self, count: int):
         """The same of absolute values, from 0 to the largest of them."""

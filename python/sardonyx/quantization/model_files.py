@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, external_data_helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, external_data_helper
 
 from .quant_types import FLOAT_TYPES, OPSET_21_TYPES, QuantType, as_tensor_type, type_name
 
@@ -71,6 +71,9 @@ def infer_types(model: ModelProto) -> ModelProto:
     model.graph.value_info.extend(inferred.graph.value_info)
     for mine, theirs in zip(model.graph.output, inferred.graph.output):
         mine.CopyFrom(theirs)
+    for mine, theirs in zip(model.graph.node, inferred.graph.node):
+        if any(entry.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for entry in mine.attribute):
+            mine.CopyFrom(theirs)  # whose bodies have types, too
     return model
 
 

@@ -60,6 +60,7 @@ class ONNXQuantizer(BaseQuantizer):
         self.q_matmul_const_b_only = self.extra_options.get("MatMulConstBOnly", False)
         self.quantization_params = self.activation_plans()
         self.plan = self.new_plan("QOperator" if static else "dynamic")
+        self.plan.tensors.update(self.quantization_params)
         self.new_nodes: list = []
         self.graph_scope = "/"
         self.quantized_value_map: dict[str, QuantizedValue] = {}
@@ -213,7 +214,7 @@ class ONNXQuantizer(BaseQuantizer):
         if scale is not None:
             zero = np.array(zero_point).astype(plan.zero_point.dtype)
             plan = TensorPlan("activation", plan.type, np.array(scale, plan.scale.dtype), zero)
-        self.plan.tensors.setdefault(name, plan)
+        self.plan.tensors[name] = plan
         kind = TensorProto.FLOAT16 if plan.scale.dtype == np.float16 else TensorProto.FLOAT
         names = (name + "_scale", name + "_zero_point")
         self._add_initializer(make_typed_initializer(names[0], kind, plan.scale))
@@ -262,7 +263,8 @@ class ONNXQuantizer(BaseQuantizer):
             axis = None
         plan = self.weight_plan(name, kind, axis, symmetric, self.reduce_range and reduce_range)
         value = self._write_weight(name, plan)
-        value.axis = axis
+        if plan.axis is not None:
+            value.axis = plan.axis if axis is None else axis
         return value
 
     def _write_weight(self, name, plan) -> QuantizedValue:

@@ -154,12 +154,14 @@ class QLinearConv(_QLinear):
 
     def inputs(self):
         quantizer, node = self.quantizer, self.node
-        data = quantizer.quantize_inputs(node, [0])
-        if data is None or not quantizer.find_initializer_in_path(node.input[1]):
-            weight = quantizer.quantize_inputs(node, [1], as_weight=True)
-            return None if data is None or weight is None else data + weight
         if len(node.input) == 3 and node.input[2] and not quantizer.is_valid_quantize_weight(node.input[2]):
             return None
+        data = quantizer.quantize_inputs(node, [0])
+        if data is None:
+            return None
+        if not quantizer.find_initializer_in_path(node.input[1]):
+            weight = quantizer.quantize_inputs(node, [1], as_weight=True)
+            return None if weight is None else data + weight
         if quantizer.per_channel and quantizer.is_input_a_initializer(node.input[1]):
             return [*data, quantizer.quantize_initializer(node.input[1], TensorProto.INT8, 0, reduce_range=True)]
         return data + quantizer.quantize_inputs(node, [1], as_weight=True, reduce_range=quantizer.reduce_range)
