@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 import sardonyx as sdx
 
 F32 = np.float32
-CPUS = ["", "haswell", "x86-64"]
+CPUS = ["", "skylake-avx512", "haswell", "x86-64"]
 
 
 def run(nodes, feeds, constants, cpu=""):
@@ -147,14 +147,15 @@ def test_float_bias(is_wide, op, cpu):
 
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("columns", [32, 37])
-def test_floats_are_added(columns, cpu):
+@pytest.mark.parametrize("dtype, zero", [(np.uint8, 121), (np.int8, -77)])
+def test_floats_are_added(dtype, zero, columns, cpu):
     """To sums whose bytes saturate: also infinite ones, and what is divided is as it was."""
     rng = np.random.default_rng(columns)
     x, w = rng.integers(0, 256, (40, 64)).astype(np.uint8), rng.integers(-127, 128, (64, columns)).astype(np.int8)
     r = (rng.uniform(-20, 20, (40, columns)) * 10.0 ** rng.integers(-3, 3, (40, columns))).astype(F32)
     r[3, ::3], r[4, 1::3], r[5, ::2], r[6, ::2] = np.inf, -np.inf, 3e38, -3e38
     sx, sw, sy = F32(0.0371), F32(0.00123), F32(0.0477)
-    constants = {"w": w, "sx": sx, "zx": np.uint8(117), "sw": sw, "zw": np.int8(0), "sy": sy, "zy": np.uint8(121)}
+    constants = {"w": w, "sx": sx, "zx": np.uint8(117), "sw": sw, "zw": np.int8(0), "sy": sy, "zy": dtype(zero)}
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
         helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["fw"]),
@@ -164,5 +165,38 @@ def test_floats_are_added(columns, cpu):
     ]
     sums = ((x.astype(np.int64) - 117) @ w).astype(F32) * (sx * sw)
     with np.errstate(over="ignore"):
-        expected = quantized(sums + r, sy, 121, np.uint8)
+        expected = quantized(sums + r, sy, zero, dtype)
     np.testing.assert_array_equal(run(nodes, {"x": x, "r": r}, constants, cpu), expected)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("filters", [5, 32, 48, 64])
+@pytest.mark.parametrize("dtype, zero", [(np.uint8, 0), (np.uint8, 131), (np.int8, -77)])
+def test_two_convolutions(dtype, zero, filters, cpu):
+    """Bytes between two convolutions: some processors multiply numbers of 16 bits, and then it is these that saturate."""
+    rng = np.random.default_rng(filters)
+    x = rng.integers(0, 256, (1, 64, 5, 7)).astype(np.uint8)
+    w = rng.integers(-127, 128, (filters, 64, 1, 1)).astype(np.int8)
+    v = rng.integers(-127, 128, (40, filters, 3, 3)).astype(np.int8)
+    scales = (2.0 ** rng.integers(-12, 6, filters)).astype(F32)
+    constants = {
+        "w": w, "sx": F32(1), "zx": np.uint8(0), "sw": scales, "zw": np.zeros(filters, np.int8), "v": v, "sy": F32(0.25), "zy": dtype(zero),
+        "one": F32(1), "zv": np.int8(0), "sz": F32(64), "zz": np.uint8(128),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "sx", "zx"], ["fx"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["fw"], axis=0),
+        helper.make_node("Conv", ["fx", "fw"], ["c"]),
+        helper.make_node("QuantizeLinear", ["c", "sy", "zy"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "sy", "zy"], ["f"]),
+        helper.make_node("DequantizeLinear", ["v", "one", "zv"], ["fv"]),
+        helper.make_node("Conv", ["f", "fv"], ["d"], pads=[1, 1, 1, 1]),
+        helper.make_node("QuantizeLinear", ["d", "sz", "zz"], ["y"]),
+    ]
+    sums = np.einsum("nchw,fc->nfhw", x.astype(np.int64), w[:, :, 0, 0].astype(np.int64))
+    q = quantized(sums.astype(F32) * scales.reshape(1, -1, 1, 1), 0.25, zero, dtype).astype(np.int64) - zero
+    inner = np.pad(q, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    sums = sum(
+        np.einsum("nchw,fc->nfhw", inner[:, :, i : i + 5, j : j + 7], v[:, :, i, j].astype(np.int64)) for i in range(3) for j in range(3)
+    )
+    np.testing.assert_array_equal(run(nodes, {"x": x}, constants, cpu), quantized(sums * 0.25, 64, 128, np.uint8))

@@ -43,11 +43,12 @@ struct TileEvaluator::RowState {
 
 /// Bytes that saturate: the float `number` of the body of `generic`, bounded by
 /// `highest` from above and by what is no byte from below, rounded, plus `zero`
-/// (null: 0).
+/// (null: 0); of 8 `bits`, or widened to 16.
 struct TileEvaluator::SaturatedBytes {
   linalg::GenericOp generic;
   Value number, highest, zero;
   bool isUnsigned;
+  unsigned bits;
 
   static std::optional<SaturatedBytes> find(Value tensor) {
     tensor = skipCasts(tensor);
@@ -55,13 +56,18 @@ struct TileEvaluator::SaturatedBytes {
     if (!generic)
       return std::nullopt;
     const unsigned result = cast<OpResult>(tensor).getResultNumber();
-    auto truncate = generic.getBody()
-                        ->getTerminator()
-                        ->getOperand(result)
+    Value yielded = generic.getBody()->getTerminator()->getOperand(result);
+    const unsigned bits = yielded.getType().getIntOrFloatBitWidth();
+    Operation *extend = yielded.getDefiningOp();
+    const bool isWide = isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp>(extend);
+    auto truncate = (isWide ? extend->getOperand(0) : yielded)
                         .getDefiningOp<arith::TruncIOp>();
     auto type = truncate ? truncate->getAttrOfType<TypeAttr>(kSaturatingAttr)
                          : TypeAttr();
-    if (!type)
+    constexpr unsigned kWideBits = 16;
+    if (!type || (isWide && (bits != kWideBits ||
+                             isa<arith::ExtUIOp>(extend) !=
+                                 type.getValue().isUnsignedInteger())))
       return std::nullopt;
     Value integer = truncate.getIn(), zero;
     if (auto add = integer.getDefiningOp<arith::AddIOp>()) {
@@ -78,8 +84,12 @@ struct TileEvaluator::SaturatedBytes {
                        : arith::SelectOp();
     if (!lower)
       return std::nullopt;
-    return SaturatedBytes{generic, lower.getTrueValue(), upper.getFalseValue(),
-                          zero, type.getValue().isUnsignedInteger()};
+    return SaturatedBytes{generic,
+                          lower.getTrueValue(),
+                          upper.getFalseValue(),
+                          zero,
+                          type.getValue().isUnsignedInteger(),
+                          bits};
   }
 };
 
@@ -408,11 +418,12 @@ SmallVector<Value> TileEvaluator::evaluateOperands(ImplicitLocOpBuilder &b,
   return args;
 }
 
-/// The integers of a row of bytes that saturate, before they do. What is NaN
-/// becomes the least one.
-Value TileEvaluator::evaluateInteger(ImplicitLocOpBuilder &b,
-                                     const SaturatedBytes &bytes,
-                                     const Tile &tile, RowState &row) {
+/// The integers of a row of bytes that saturate, before they do and zero points
+/// are added, and these (null: 0). What is NaN becomes the least one.
+std::pair<Value, Value>
+TileEvaluator::evaluateInteger(ImplicitLocOpBuilder &b,
+                               const SaturatedBytes &bytes, const Tile &tile,
+                               RowState &row) {
   linalg::GenericOp generic = bytes.generic;
   SmallVector<Value> wanted = {bytes.number, bytes.highest};
   if (bytes.zero)
@@ -428,7 +439,7 @@ Value TileEvaluator::evaluateInteger(ImplicitLocOpBuilder &b,
   Value integer =
       arith::FPToSIOp::create(b, VectorType::get({tile.width}, b.getI32Type()),
                               math::RoundEvenOp::create(b, bounded));
-  return bytes.zero ? arith::AddIOp::create(b, integer, values[2]) : integer;
+  return {integer, bytes.zero ? values[2] : Value()};
 }
 
 SmallVector<Value> TileEvaluator::emitInit(ImplicitLocOpBuilder &b, Value init,
@@ -461,15 +472,19 @@ void TileEvaluator::emitSaturatedStores(ImplicitLocOpBuilder &b,
                                         const SaturatedBytes &bytes,
                                         Value memref, const Tile &tile,
                                         MutableArrayRef<RowState> rows) {
-  const size_t together = countNarrowedTogether(target, tile.width);
+  const size_t together = countNarrowedTogether(target, tile.width, bytes.bits);
   while (!rows.empty()) {
     MutableArrayRef<RowState> some = rows.take_front(together);
     rows = rows.drop_front(some.size());
-    SmallVector<Value> integers;
-    for (RowState &row : some)
-      integers.push_back(evaluateInteger(b, bytes, tile, row));
-    SmallVector<Value> narrow =
-        emitNarrowBytes(b, target, integers, bytes.isUnsigned);
+    SmallVector<Value> integers, zeros;
+    for (RowState &row : some) {
+      auto [integer, zero] = evaluateInteger(b, bytes, tile, row);
+      integers.push_back(integer);
+      if (zero)
+        zeros.push_back(zero);
+    }
+    SmallVector<Value> narrow = emitNarrowBytes(b, target, integers, zeros,
+                                                bytes.isUnsigned, bytes.bits);
     for (auto [row, value] : llvm::zip_equal(some, narrow))
       emitRowStore(b, value, memref, tile, row);
   }

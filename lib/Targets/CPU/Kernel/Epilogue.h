@@ -121,9 +121,9 @@ private:
   evaluateOperands(mlir::ImplicitLocOpBuilder &b,
                    mlir::linalg::GenericOp generic, mlir::AffineMap map,
                    const Tile &tile, RowState &row);
-  mlir::Value evaluateInteger(mlir::ImplicitLocOpBuilder &b,
-                              const SaturatedBytes &bytes, const Tile &tile,
-                              RowState &row);
+  std::pair<mlir::Value, mlir::Value>
+  evaluateInteger(mlir::ImplicitLocOpBuilder &b, const SaturatedBytes &bytes,
+                  const Tile &tile, RowState &row);
   void emitSaturatedStores(mlir::ImplicitLocOpBuilder &b,
                            const SaturatedBytes &bytes, mlir::Value memref,
                            const Tile &tile,

@@ -18,15 +18,19 @@ namespace sardonyx::cpu {
 bool canNarrowBytes(TargetAttr target, int64_t width);
 
 /// How many vectors of `width` integers fill the registers that one instruction
-/// sequence of `emitNarrowBytes` makes bytes of.
-int64_t countNarrowedTogether(TargetAttr target, int64_t width);
+/// sequence of `emitNarrowBytes` makes integers of `bits` of.
+int64_t countNarrowedTogether(TargetAttr target, int64_t width, unsigned bits);
 
-/// Vectors of i32, of one length, as bytes, each the nearest to its integer:
-/// unsigned ones or signed ones. Four registers become one.
+/// Vectors of i32, of one length, and `zeros` (of the same types; none: 0),
+/// added to them, as bytes, each the nearest to its sum: unsigned ones or
+/// signed ones. Four registers become one. With 16 `bits` these bytes are
+/// widened, and two registers become one; no sum may be larger than a byte
+/// then.
 llvm::SmallVector<mlir::Value> emitNarrowBytes(mlir::ImplicitLocOpBuilder &b,
                                                TargetAttr target,
                                                mlir::ValueRange vectors,
-                                               bool isUnsigned);
+                                               mlir::ValueRange zeros,
+                                               bool isUnsigned, unsigned bits);
 
 } // namespace sardonyx::cpu
 
