@@ -309,8 +309,8 @@ void NarrowConvKernel::forEachColumn(ImplicitLocOpBuilder &b, Value panel,
 }
 
 /// All rows by a panel in tile registers, a block at a time. The last one may
-/// multiply more than there are; its sums are stored one by one, since that is
-/// less code.
+/// multiply more than there are. If their number is open its sums are stored one
+/// by one, since that is less code.
 void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
                                   Value panel) {
   IndexMath math(b);
@@ -321,23 +321,23 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
   Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
   Value blocks =
       math.ceilDiv(math.sub(rows.end, rows.first), math.constant(kBlockRows));
-  auto emitBlock = [&](Value row, Value count, int64_t tileRows,
-                       TileOperand lhs) {
+  auto emitProduct = [&](Value row, int64_t rowTiles, TileOperand lhs) {
     auto fetchNext = [&](Value step) {
       emitFetchOfNextPanel(b, weightPanel,
                            math.div(math.sub(row, rows.first), kBlockRows),
-                           blocks, step);
+                           blocks, step, rows.first);
     };
     function_ref<void(Value)> fetch;
     if (flatWeights)
       fetch = fetchNext;
-    emitTileProduct(b, op.getInput().getType().getElementType(),
-                    kBlockRows / kTileRows,
+    emitTileProduct(b, op.getInput().getType().getElementType(), rowTiles,
                     math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {weightPanel, zero, zero}),
                     getTileOperand(b, sums, {zero, zero}),
                     /*startsFromZero=*/true, fetch);
-    emitFor(b, zero, count, tileRows, [&](Value inBlock) {
+  };
+  auto emitTiles = [&](Value row, Value from, Value to, int64_t tileRows) {
+    emitFor(b, from, to, tileRows, [&](Value inBlock) {
       forEachColumn(b, panel, [&](Value column) {
         SmallVector<Value> sumRows;
         for (int64_t r = 0; r < tileRows; ++r)
@@ -351,26 +351,37 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
     Value inLhs = math.add(rows.firstOfLhs, math.sub(row, rows.first));
     return getTileOperand(b, rows.lhs, {inLhs, rows.offset});
   };
+  const int64_t height = plan.getTileRows();
   Value end = math.add(
       rows.first, math.roundDown(math.sub(rows.end, rows.first), kBlockRows));
   emitFor(b, rows.first, end, kBlockRows, [&](Value row) {
-    emitBlock(row, math.constant(kBlockRows), plan.getTileRows(), lhsOf(row));
+    emitProduct(row, kBlockRows / kTileRows, lhsOf(row));
+    emitTiles(row, zero, math.constant(kBlockRows), height);
   });
   // Chunks are whole blocks but for the last.
-  if (!facts.rows || *facts.rows % kBlockRows != 0)
+  const int64_t rest = facts.rows ? *facts.rows % kBlockRows : kBlockRows - 1;
+  if (rest != 0)
     emitIf(b, math.less(end, rows.end), [&] {
-      emitBlock(end, math.sub(rows.end, end), /*tileRows=*/1,
-                rows.last ? getTileOperand(b, rows.last, {zero, zero})
-                          : lhsOf(end));
+      emitProduct(end, llvm::divideCeil(rest, kTileRows),
+                  rows.last ? getTileOperand(b, rows.last, {zero, zero})
+                            : lhsOf(end));
+      if (!facts.rows)
+        return emitTiles(end, zero, math.sub(rows.end, end), /*tileRows=*/1);
+      Value whole = math.constant(rest / height * height);
+      emitTiles(end, zero, whole, height);
+      if (rest % height != 0)
+        emitTiles(end, whole, math.constant(rest), rest % height);
     });
   memref::DeallocOp::create(b, sums);
 }
 
 /// Fetches of the panel after `panel` what step `step` of block `block` is to:
-/// all blocks of `blocks` have their share of its lines.
+/// all blocks of `blocks` have their share of its lines. The chunk of positions
+/// begins with `position`: weights that stay in the cache come with the first.
 void NarrowConvKernel::emitFetchOfNextPanel(ImplicitLocOpBuilder &b,
                                             Value panel, Value block,
-                                            Value blocks, Value step) {
+                                            Value blocks, Value step,
+                                            Value position) {
   IndexMath math(b);
   // A step multiplies as many lines as a tile register has rows.
   constexpr int64_t kLinesOfStep = kColumnTiles * kTileRows;
@@ -379,6 +390,9 @@ void NarrowConvKernel::emitFetchOfNextPanel(ImplicitLocOpBuilder &b,
       kTileBytes * 8 / op.getInput().getType().getElementTypeBitWidth();
   const int64_t lines = steps * kLinesOfStep;
   Value share = math.ceilDiv(math.constant(kLinesOfStep), blocks);
+  if (facts.getWeightBytes() <= facts.target.getL2Bytes() / 2)
+    share = arith::SelectOp::create(b, math.less(math.constant(0), position),
+                                    math.constant(0), share);
   Value first = math.mul(math.add(math.mul(block, steps), step), share);
   Value panelStart = math.mul(math.add(panel, 1), lines);
   emitFor(b, math.constant(0), share, 1, [&](Value i) {

@@ -56,7 +56,7 @@ private:
                      llvm::function_ref<void(mlir::Value)> emit);
   void emitFetchOfNextPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                             mlir::Value block, mlir::Value blocks,
-                            mlir::Value step);
+                            mlir::Value step, mlir::Value position);
   void emitBlocks(mlir::ImplicitLocOpBuilder &b, const Rows &rows,
                   mlir::Value panel);
   Prefetch prefetchNextPanels(mlir::ImplicitLocOpBuilder &b, const Rows &rows,

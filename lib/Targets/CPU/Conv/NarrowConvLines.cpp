@@ -142,7 +142,7 @@ void NarrowConvKernel::emitLineBlocks(ImplicitLocOpBuilder &b,
     lhs.stride = i64(pixelBytes);
     auto fetchNext = [&](Value step) {
       emitFetchOfNextPanel(b, panel, math.div(position, kBlockRows),
-                           math.ceilDiv(positions, kBlockRows), step);
+                           math.ceilDiv(positions, kBlockRows), step, firstRow);
     };
     function_ref<void(Value)> fetch;
     if (flatWeights)

@@ -134,14 +134,16 @@ static Tile chooseTile(const NarrowConvFacts &facts, const MicroKernel &micro) {
 }
 
 /// Positions whose windows are copied, and stay in the L2 cache while filters
-/// pass: enough chunks for all threads.
-static int64_t chooseChunk(const NarrowConvFacts &facts, int64_t unit) {
-  constexpr int64_t kMostRows = 512, kMinChunks = 16;
+/// pass: enough chunks for threads. Tile registers are sooner done with a chunk.
+static int64_t chooseChunk(const NarrowConvFacts &facts, bool usesTiles,
+                           int64_t unit) {
+  constexpr int64_t kMostRows = 512;
+  const int64_t minChunks = usesTiles ? 8 : 16;
   const int64_t rows = facts.rows.value_or(kLikelyRows);
   const int64_t cached =
       facts.target.getL2Bytes() / 4 / std::max<int64_t>(facts.getRowBytes(), 1);
   const int64_t share =
-      llvm::divideCeil(std::max<int64_t>(rows, 1), kMinChunks);
+      llvm::divideCeil(std::max<int64_t>(rows, 1), minChunks);
   const int64_t most = std::min({cached, share + unit - 1, kMostRows});
   return std::max(most / unit * unit, unit);
 }
@@ -165,11 +167,13 @@ NarrowConvPlanAttr cpu::selectPlan(const NarrowConvFacts &facts) {
     tile.rows = kLineTileRows;
   const int64_t unit =
       inLines ? facts.getLinePositions() : getUnit(*micro, tile.rows);
-  int64_t chunk = inLines ? chooseLineChunk(facts) : chooseChunk(facts, unit);
+  int64_t chunk = inLines ? chooseLineChunk(facts) : chooseChunk(facts, usesTiles, unit);
   ConvSharing threads = ConvSharing::Panels;
-  // Large weights come once if all positions are there.
+  // Large weights come once if all positions are there, and tile registers wait
+  // for smaller ones.
+  const int64_t large = facts.target.getL2Bytes() / (usesTiles ? 8 : 4);
   if (facts.rows && (!inLines || facts.hasOneImage()) &&
-      facts.getWeightBytes() >= facts.target.getL2Bytes() / 4 &&
+      facts.getWeightBytes() >= large &&
       rows * facts.getRowBytes() <= facts.target.getL2Bytes() / 2) {
     threads = ConvSharing::Filters;
     chunk = llvm::alignTo(std::max<int64_t>(rows, 1), unit);
