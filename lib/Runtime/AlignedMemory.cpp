@@ -47,9 +47,7 @@ static bool hasOwnPages(size_t bytes) { return bytes >= size_t(256) << 10; }
 
 static bool hasHugePages(size_t bytes) { return bytes >= 2 * kHugePage; }
 
-static size_t sizeOfPages(size_t bytes) {
-  return alignTo(bytes, hasHugePages(bytes) ? kHugePage : kPage);
-}
+static size_t sizeOfPages(size_t bytes) { return alignTo(bytes, kPage); }
 
 static void *allocatePages(size_t bytes) {
   size_t size = sizeOfPages(bytes);
@@ -67,7 +65,8 @@ static void *allocatePages(size_t bytes) {
     (void)munmap(start, before);
   if (before < spare)
     (void)munmap(start + before + size, spare - before);
-  (void)madvise(start + before, size, MADV_HUGEPAGE);
+  // The last bytes would take another huge page.
+  (void)madvise(start + before, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return start + before;
 }
 

@@ -32,8 +32,8 @@ static unsigned sizeClassOf(uint64_t bytes, uint64_t &classBytes) {
   return (log - 8) * 4 + static_cast<unsigned>(quarter);
 }
 
-BufferPool::BufferPool(std::shared_ptr<MemoryBudget> budget)
-    : budget(std::move(budget)) {}
+BufferPool::BufferPool(std::shared_ptr<MemoryBudget> budget, Sizes sizes)
+    : budget(std::move(budget)), sizes(sizes) {}
 
 BufferPool::~BufferPool() {
   releaseAll();
@@ -59,10 +59,15 @@ void BufferPool::freeBlocks(Header *list) {
 /// A new block, in no list yet; null where there is no memory for it.
 BufferPool::Header *BufferPool::makeBlock(int64_t bytes, uint64_t classBytes,
                                           unsigned sizeClass) {
+  const uint64_t exactBytes = bytes + sizeof(Header);
+  if (sizes == Sizes::Exact) {
+    classBytes = exactBytes;
+    sizeClass = kUnclassed;
+  }
   // A block of its class's size can be used again; one of just the size that is
   // asked for may still fit into the budget.
   if (budget && !budget->take(classBytes)) {
-    classBytes = bytes + sizeof(Header);
+    classBytes = exactBytes;
     sizeClass = kUnclassed;
     if (!budget->take(classBytes))
       return nullptr;

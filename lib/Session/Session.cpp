@@ -57,7 +57,8 @@ Session::Impl::Impl(const SessionOptions &given,
   if (!budget)
     budget = std::make_shared<runtime::MemoryBudget>(
         options.memoryLimit ? options.memoryLimit : runtime::machineMemory());
-  persistentPool = std::make_shared<BufferPool>(budget);
+  persistentPool =
+      std::make_shared<BufferPool>(budget, BufferPool::Sizes::Exact);
 }
 
 Session::Impl::~Impl() {

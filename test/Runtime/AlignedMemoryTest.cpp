@@ -34,6 +34,23 @@ static long countPages() {
   return resident;
 }
 
+TEST(AlignedMemory, TakesNoHugePageForALittleMore) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have memory of their own";
+#endif
+  constexpr size_t kBytes = (size_t(8) << 20) + 64, kBlocks = 16;
+  long before = countPages();
+  std::vector<void *> blocks;
+  for (size_t i = 0; i < kBlocks; ++i) {
+    blocks.push_back(allocateAligned(kBytes));
+    memset(blocks.back(), 1, kBytes);
+  }
+  long held = (countPages() - before) * sysconf(_SC_PAGE_SIZE);
+  EXPECT_LT(held, static_cast<long>(kBlocks * (kBytes + (64 << 10))));
+  for (void *block : blocks)
+    freeAligned(block, kBytes);
+}
+
 TEST(AlignedMemory, HoldsNothingOfWhatIsFreedBelowOthers) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers keep what is freed";

@@ -20,6 +20,19 @@ TEST(BufferPool, GivesAlignedMemoryOfTheSizeAskedFor) {
   EXPECT_EQ(pool.blocksOut(), 0);
 }
 
+TEST(BufferPool, GivesJustTheSizeAskedForAndKeepsNothing) {
+  BufferPool pool(/*budget=*/nullptr, BufferPool::Sizes::Exact);
+  constexpr int64_t kBytes = (int64_t(8) << 20) + 1, kHeader = 64;
+  void *first = pool.allocate(kBytes);
+  memset(first, 0xab, kBytes);
+  EXPECT_EQ(pool.bytesHeld(), kBytes + kHeader);
+  void *second = pool.allocate(100);
+  pool.release(first);
+  EXPECT_EQ(pool.bytesHeld(), 100 + kHeader);
+  pool.release(second);
+  EXPECT_EQ(pool.bytesHeld(), 0);
+}
+
 TEST(BufferPool, RefusesImpossibleSizes) {
   BufferPool pool;
   EXPECT_EQ(pool.allocate(-1), nullptr);

@@ -23,8 +23,17 @@ namespace runtime {
 /// Thread-safe.
 class BufferPool {
 public:
+  /// How large blocks are.
+  enum class Sizes {
+    /// Those of a class, so that others of about the size can use them again.
+    Classes,
+    /// As large as is asked for; the system gets what is released.
+    Exact,
+  };
+
   /// What the pool holds counts against `budget`, if there is one.
-  explicit BufferPool(std::shared_ptr<MemoryBudget> budget = nullptr);
+  explicit BufferPool(std::shared_ptr<MemoryBudget> budget = nullptr,
+                      Sizes sizes = Sizes::Classes);
   ~BufferPool();
   BufferPool(const BufferPool &) = delete;
   BufferPool &operator=(const BufferPool &) = delete;
@@ -59,6 +68,7 @@ private:
   void keep(Header *block, Header *&dead);
 
   std::shared_ptr<MemoryBudget> budget;
+  const Sizes sizes;
   mutable ForkSafeMutex mutex;
   std::vector<Header *> freeLists; // by size class, singly linked
   Header *out = nullptr;           // doubly linked

@@ -130,7 +130,7 @@ MaybeError CUDAArtifactDevice::runInit(
     const Artifact &description, sdx_entry_point init, const char *weights,
     unsigned threads, const std::shared_ptr<runtime::MemoryBudget> &budget) {
   std::unique_ptr<runtime::gpu::DeviceMemory> constants; // gone after it
-  memory = std::make_shared<BufferPool>(budget);
+  memory = std::make_shared<BufferPool>(budget, BufferPool::Sizes::Exact);
   RunContext context(threads, memory, budget);
   context.setDevice(model->code()->makeRun());
   const std::vector<uint32_t> &sizes = description.persistentElementBytes;

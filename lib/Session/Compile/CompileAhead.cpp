@@ -107,7 +107,8 @@ MaybeError Weights::pack(const std::vector<std::string> &objects,
                                /*needsInit=*/true, /*perfMap=*/false);
   if (!code)
     return code.error();
-  memory = std::make_shared<BufferPool>();
+  memory = std::make_shared<BufferPool>(/*budget=*/nullptr,
+                                        BufferPool::Sizes::Exact);
   runtime::RunContext context(threads, memory);
   ArgumentTable table;
   for (const Argument &arg : artifact.initArgs) {

@@ -122,9 +122,8 @@ static void planBf16x3(const MatmulFacts &facts, MatmulPlan &plan) {
     return llvm::alignTo(llvm::divideCeil(whole, llvm::divideCeil(whole, most)),
                          unit);
   };
-  const int64_t rows = facts.packing.isQuantized()
-                           ? (getenv("PR") ? atoi(getenv("PR")) : kMaxRows / 2)
-                           : kMaxRows;
+  const int64_t rows =
+      facts.packing.isQuantized() ? kMaxRows / 2 : kMaxRows;
   plan.partRows = share(facts.m.value_or(rows), rows, kBlockRows);
   const int64_t bytes = split->getForm().rowParts * 2;
   int64_t most = std::max<int64_t>(
