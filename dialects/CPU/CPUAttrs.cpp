@@ -32,6 +32,18 @@ void CPUDialect::registerAttrs() {
 // PackingAttr
 //===----------------------------------------------------------------------===//
 
+static int64_t countBits(PackedElement element) {
+  switch (element) {
+  case PackedElement::U2:
+    return 2;
+  case PackedElement::U4:
+  case PackedElement::F4:
+    return 4;
+  default:
+    return 8;
+  }
+}
+
 LogicalResult PackingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   PackedElement element, int64_t panel) {
   constexpr int64_t kWidest = 1 << 16;
@@ -46,9 +58,7 @@ LogicalResult PackingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
            << "panels of numbers of 21 or 24 bits must have a power "
               "of two of columns, from "
            << kLeastCompressed << " on, but have " << panel;
-  int64_t perByte = element == PackedElement::U2   ? 4
-                    : element == PackedElement::U4 ? 2
-                                                   : 1;
+  int64_t perByte = 8 / countBits(element);
   if (panel % perByte)
     return emitError() << "a panel of " << panel << " columns has no bytes of "
                        << perByte << " integers";
@@ -105,7 +115,21 @@ bool PackingAttr::isOfBytes() const {
 
 bool PackingAttr::isQuantized() const {
   return getElement() == PackedElement::U2 ||
-         getElement() == PackedElement::U4 || getElement() == PackedElement::U8;
+         getElement() == PackedElement::U4 ||
+         getElement() == PackedElement::U8 || getSmallFloat();
+}
+
+FloatType PackingAttr::getSmallFloat() const {
+  switch (getElement()) {
+  case PackedElement::F4:
+    return Float4E2M1FNType::get(getContext());
+  case PackedElement::F8E4M3:
+    return Float8E4M3FNType::get(getContext());
+  case PackedElement::F8E5M2:
+    return Float8E5M2Type::get(getContext());
+  default:
+    return nullptr;
+  }
 }
 
 bool PackingAttr::isCompressed() const {
@@ -113,11 +137,7 @@ bool PackingAttr::isCompressed() const {
          getElement() == PackedElement::W24;
 }
 
-int64_t PackingAttr::getBits() const {
-  return getElement() == PackedElement::U2   ? 2
-         : getElement() == PackedElement::U4 ? 4
-                                             : 8;
-}
+int64_t PackingAttr::getBits() const { return countBits(getElement()); }
 
 //===----------------------------------------------------------------------===//
 // FiltersAttr

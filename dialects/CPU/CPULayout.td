@@ -29,7 +29,12 @@ def CPU_PackedElement
     I32EnumAttrCase<"W24", 6, "w24">,
     I32EnumAttrCase<"W21", 7, "w21">,
     // Signed bytes widened to 16 bits, two values along K beside each other.
-    I32EnumAttrCase<"I16", 8, "i16">]> {
+    I32EnumAttrCase<"I16", 8, "i16">,
+    // Floats of 4 and 8 bits, 2 and 1 of them in a byte, with scales for blocks
+    // along K: f4E2M1FN, f8E4M3FN (without NaN) and f8E5M2.
+    I32EnumAttrCase<"F4", 9, "f4">,
+    I32EnumAttrCase<"F8E4M3", 10, "f8e4m3">,
+    I32EnumAttrCase<"F8E5M2", 11, "f8e5m2">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
 }
@@ -70,11 +75,13 @@ def CPU_PackingAttr : AttrDef<CPU_Dialect, "Packing"> {
     ::mlir::Type getStoredType() const;
     /// Whether they are signed bytes, as such or widened.
     bool isOfBytes() const;
-    /// Whether they are unsigned integers with scales for blocks along K.
+    /// Whether they are of a few bits, with scales for blocks along K.
     bool isQuantized() const;
+    /// The type of those that are floats; null where they are integers.
+    ::mlir::FloatType getSmallFloat() const;
     /// Whether they are f32 that were made shorter.
     bool isCompressed() const;
-    /// Bits of an unsigned integer.
+    /// Bits of an integer or float of a few bits.
     int64_t getBits() const;
   }];
 }

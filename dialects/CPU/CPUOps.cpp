@@ -63,6 +63,8 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
   if (ShapedType::isDynamicShape(rhs) || ShapedType::isDynamicShape(scales) ||
       ShapedType::isDynamic(lhs.back()))
     return op.emitOpError("has scales and open sizes of weights");
+  if (packing.getSmallFloat() && scales[2] != 1)
+    return op.emitOpError("floats of 4 or 8 bits have no zero points");
   if (packing.isCompressed() && (scales[1] != 1 || scales[2] != 1))
     return op.emitOpError(
         "scales of numbers of 21 or 24 bits must be [No,1,1,Nt]");

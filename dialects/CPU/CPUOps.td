@@ -58,6 +58,8 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
       [p, q, 4 * c + j] of `rhs` [No,ceil(K/4),4*Nt/P] holds the P = 8 / bits
       integers of k = 4 * q + j, number i, from the lowest bits on, that of column
       c + Nt/P * i. Columns past N have the scale zero.
+    - `f4`, `f8e4m3`, `f8e5m2`: the same with floats of 4 or 8 bits in the place
+      of u less its zero point; `scales` is [No,ceil(K/block),1,Nt].
     - `w24`, `w21`: integers are signed: `rhs` is [No,K,Nt*3] of i8, or
       [No,ceil(K/3),Nt] of i64, as `cpu.pack_rhs` makes it, `scales` is
       [No,1,1,Nt], and `block` is K.

@@ -97,7 +97,8 @@ bool DequantMatmulOp::isContraction() { return true; }
 StringRef DequantMatmulOp::getKernelName() { return "matmul"; }
 
 std::string DequantMatmulOp::describeForm() {
-  return "product of " + std::to_string(getBits()) + "-bit weights";
+  return "product of " + std::to_string(getBits()) + "-bit " +
+         (getElement() ? "floats as weights" : "weights");
 }
 
 DenseWork DequantMatmulOp::countFlops() {

@@ -224,9 +224,11 @@ LogicalResult MatmulOp::reifyResultShapes(OpBuilder &b,
 
 void DequantMatmulOp::build(OpBuilder &b, OperationState &state, Value lhs,
                             Value weights, Value scales, Value zeroPoints,
-                            Value init, int64_t bits, int64_t block) {
+                            Value init, int64_t bits, int64_t block,
+                            Type element) {
   build(b, state, resultTypes(init), lhs, weights, scales, zeroPoints, init,
-        b.getI64IntegerAttr(bits), b.getI64IntegerAttr(block));
+        b.getI64IntegerAttr(bits), b.getI64IntegerAttr(block),
+        element ? TypeAttr::get(element) : TypeAttr());
 }
 
 LogicalResult DequantMatmulOp::verify() {
@@ -247,6 +249,15 @@ LogicalResult DequantMatmulOp::verify() {
   if (block < 1 || block > kMaxBlock || block * bits % 8)
     return emitOpError("'block' must be positive, at most ")
            << kMaxBlock << " and of whole bytes, got " << block;
+  if (std::optional<Type> type = getElement()) {
+    const bool isFloat4 = isa<Float4E2M1FNType>(*type);
+    if (!isFloat4 && !isa<Float8E4M3FNType, Float8E5M2Type>(*type))
+      return emitOpError("'element' must be f4E2M1FN, f8E4M3FN or f8E5M2, got ")
+             << *type;
+    if (bits != (isFloat4 ? 4 : 8) || getZeroPoints())
+      return emitOpError("weights of ")
+             << *type << " must have its bits and no zero points";
+  }
   if (lhs.isDynamicDim(1) || !weights.hasStaticShape() ||
       !scales.hasStaticShape())
     return emitOpError("K and the sizes of weights must be known");

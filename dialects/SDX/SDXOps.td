@@ -94,6 +94,10 @@ def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
     `bits` bits that lie in bytes like the weights', [N,ceil(blocks*bits/8)] of
     i8; without it zero points are 2^(bits-1).
 
+    With `element` the weights are floats of that type, f4E2M1FN, f8E4M3FN or
+    f8E5M2, in the place of integers, and have no zero points. f8E4M3FN is taken
+    to have no NaN: its code counts as 480.
+
     ```mlir
     %t = sdx.dequant_matmul
         ins(%a, %w, %x : tensor<?x768xf32>, tensor<3072x24x16xi8>,
@@ -105,7 +109,8 @@ def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
   let arguments = (ins SDX_NumberShaped:$lhs, SDX_NumberShaped:$weights,
                        SDX_NumberShaped:$scales,
                        Optional<SDX_OptionalNumberShaped>:$zero_points,
-                       SDX_NumberShaped:$init, I64Attr:$bits, I64Attr:$block);
+                       SDX_NumberShaped:$init, I64Attr:$bits, I64Attr:$block,
+                       OptionalAttr<TypeAttr>:$element);
   let results = (outs Optional<AnyRankedTensor>:$result);
   let assemblyFormat = [{
     `ins` `(` $lhs `,` $weights `,` $scales (`,` $zero_points^)? `:` type($lhs)
@@ -117,7 +122,8 @@ def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
                                  "::mlir::Value":$scales,
                                  "::mlir::Value":$zeroPoints,
                                  "::mlir::Value":$init, "int64_t":$bits,
-                                 "int64_t":$block)>];
+                                 "int64_t":$block,
+                                 CArg<"::mlir::Type", "{}">:$element)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getColumns() { return getWeights().getType().getDimSize(0); }

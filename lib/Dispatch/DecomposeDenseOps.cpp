@@ -241,6 +241,60 @@ Value sardonyx::extractBits(ImplicitLocOpBuilder &b, Value bytes,
   return arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift), mask);
 }
 
+Value sardonyx::decodeSmallFloat(ImplicitLocOpBuilder &b, Value code,
+                                 FloatType type) {
+  const llvm::fltSemantics &semantics = type.getFloatSemantics();
+  const int64_t width = type.getWidth();
+  const int64_t mantissa = type.getFPMantissaWidth() - 1;
+  const int64_t least = llvm::APFloat::semanticsMinExponent(semantics);
+  constexpr int64_t kMantissa = 23, kBias = 127, kWidth = 32;
+  Type integers = code.getType();
+  auto constant = [&](Type of, Attribute value) -> Value {
+    if (auto shaped = dyn_cast<ShapedType>(of))
+      return arith::ConstantOp::create(b,
+                                       DenseElementsAttr::get(shaped, value));
+    return arith::ConstantOp::create(b, cast<TypedAttr>(value));
+  };
+  auto number = [&](uint32_t value) {
+    return constant(integers, b.getI32IntegerAttr(int32_t(value)));
+  };
+  Type floats = b.getF32Type();
+  if (auto shaped = dyn_cast<ShapedType>(integers))
+    floats = shaped.clone(floats);
+  Value magnitude =
+      arith::AndIOp::create(b, code, number((1u << (width - 1)) - 1));
+  Value shifted =
+      arith::ShLIOp::create(b, magnitude, number(kMantissa - mantissa));
+  // Exponent 0 stands for the least one without a leading 1. As if it were one
+  // like the others its numbers are y = (2^least + x) / 2, below 2^least: x is
+  // the lesser of y and 2 y - 2^least. No f32 is subnormal on the way.
+  Value y = arith::BitcastOp::create(
+      b, floats,
+      arith::AddIOp::create(b, shifted,
+                            number((kBias + least - 1) << kMantissa)));
+  Value low = arith::SubFOp::create(
+      b, arith::AddFOp::create(b, y, y),
+      constant(floats, b.getF32FloatAttr(std::ldexp(1.0f, int(least)))));
+  auto noNaN = arith::FastMathFlagsAttr::get(b.getContext(),
+                                             arith::FastMathFlags::nnan);
+  Value bits = arith::BitcastOp::create(
+      b, integers, arith::MinNumFOp::create(b, y, low, noNaN));
+  if (isa<Float8E5M2Type>(type)) {
+    constexpr uint32_t kInfinity = 0x7f800000;
+    const uint32_t code = uint32_t(31) << mantissa;
+    Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                            magnitude, number(code));
+    bits = arith::SelectOp::create(
+        b, isSpecial, arith::OrIOp::create(b, shifted, number(kInfinity)),
+        bits);
+  }
+  Value sign = arith::AndIOp::create(
+      b, arith::ShLIOp::create(b, code, number(kWidth - width)),
+      number(0x80000000));
+  return arith::BitcastOp::create(b, floats,
+                                  arith::OrIOp::create(b, bits, sign));
+}
+
 Value sardonyx::convertToF32(ImplicitLocOpBuilder &b, Value number) {
   Type f32 = b.getF32Type();
   auto type = dyn_cast<FloatType>(number.getType());
@@ -272,8 +326,12 @@ static Value decomposeDequant(ImplicitLocOpBuilder &b,
             Value size = arith::ConstantIndexOp::create(s, block);
             Value at = arith::DivUIOp::create(s, k, size);
             Value inBlock = arith::RemUIOp::create(s, k, size);
-            Value number = convertToF32(
-                s, extractBits(s, op.getWeights(), {n, at}, inBlock, bits));
+            Value number =
+                extractBits(s, op.getWeights(), {n, at}, inBlock, bits);
+            number = op.getElement()
+                         ? decodeSmallFloat(s, number,
+                                            cast<FloatType>(*op.getElement()))
+                         : convertToF32(s, number);
             Value scale =
                 convertToF32(s, tensor::ExtractOp::create(s, op.getScales(),
                                                           ValueRange{n, at}));
@@ -285,13 +343,14 @@ static Value decomposeDequant(ImplicitLocOpBuilder &b,
                       ? convertToF32(s, tensor::ExtractOp::create(
                                             s, zeros, ValueRange{n, at}))
                       : convertToF32(s, extractBits(s, zeros, {n}, at, bits));
-            } else {
+            } else if (!op.getElement()) {
               zero = arith::ConstantOp::create(
                   s, s.getF32FloatAttr(float(1 << (bits - 1))));
             }
-            Value value = arith::MulFOp::create(
-                s, scale, arith::SubFOp::create(s, number, zero));
-            linalg::YieldOp::create(s, value);
+            if (zero)
+              number = arith::SubFOp::create(s, number, zero);
+            linalg::YieldOp::create(
+                s, arith::MulFOp::create(s, scale, number).getResult());
           })
           .getResult(0);
   auto product = sdx::MatmulOp::create(b, op.getLhs(), weights, op.getInit(),

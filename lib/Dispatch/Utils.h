@@ -104,6 +104,11 @@ mlir::Value extractBits(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
                         llvm::SmallVector<mlir::Value> indices, mlir::Value at,
                         int64_t bits);
 
+/// The float whose code is in the lowest bits of `code`, an i32 or a vector of
+/// them, as f32: of f4E2M1FN, f8E4M3FN (whose NaN is taken for 480) or f8E5M2.
+mlir::Value decodeSmallFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value code,
+                             mlir::FloatType type);
+
 /// A number as f32; an integer is one that extractBits() gives, never negative.
 mlir::Value convertToF32(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
 

@@ -242,7 +242,8 @@ static ElementsAttr denseAttribute(ShapedType type, StringRef data) {
 
 ElementsAttr TensorReader::attribute(ShapedType type, const Bytes &bytes,
                                      StringRef name) {
-  if (isSmall(type, bytes.data.size(), denseLimit))
+  const auto count = static_cast<uint64_t>(type.getNumElements());
+  if (isSmall(type, std::max<uint64_t>(bytes.data.size(), count), denseLimit))
     return denseAttribute(type, bytes.data);
   if (!share)
     return resource(type, bytes, name);
@@ -293,7 +294,10 @@ TensorValue TensorReader::read(const Tensor &tensor, StringRef name) {
   if (size == UINT64_MAX)
     fail("tensor '" + name + "' has more bytes than 63 bits can count");
   Bytes bytes = locate(tensor, name, size);
-  if (bits < 8) {
+  // Many numbers stay in the file, where they share bytes.
+  const bool staysPacked =
+      8 % bits == 0 && !isSmall(type, uint64_t(*count), denseLimit);
+  if (bits < 8 && !staysPacked) {
     auto unpacked = unpack(bytes.data, *count, bits);
     return {attribute(type, {*unpacked, unpacked, "", 0}, name), {}};
   }
@@ -389,8 +393,11 @@ std::string rawData(ElementsAttr value) {
   } else {
     fail("a constant has a value of a kind that ONNX cannot hold");
   }
-  return bits < 8 ? pack(ArrayRef<char>(bytes.data(), bytes.size()), bits)
-                  : bytes;
+  const bool isPacked =
+      bits >= 8 || (isa<DenseResourceElementsAttr>(value) &&
+                    bytes.size() == byteSize(value.getNumElements(), bits));
+  return isPacked ? bytes
+                  : pack(ArrayRef<char>(bytes.data(), bytes.size()), bits);
 }
 
 } // namespace sardonyx::importer

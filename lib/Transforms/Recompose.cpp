@@ -101,7 +101,6 @@ struct OnnxRecomposePass
     RewritePatternSet patterns(&getContext());
     populateRecomposeActivationPatterns(patterns);
     populateRecomposeNormalizationPatterns(patterns);
-    populateRecomposeLowBitsPatterns(patterns);
     populateRecomposeQuantizedPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -17,7 +17,6 @@ namespace sardonyx {
 
 void populateRecomposeActivationPatterns(mlir::RewritePatternSet &patterns);
 void populateRecomposeNormalizationPatterns(mlir::RewritePatternSet &patterns);
-void populateRecomposeLowBitsPatterns(mlir::RewritePatternSet &patterns);
 void populateRecomposeQuantizedPatterns(mlir::RewritePatternSet &patterns);
 
 /// The value of a floating-point constant of one element that, combined with

@@ -15,6 +15,7 @@
 #include "Support/Common.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/PackedConstants.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/SDX.h"
@@ -79,6 +80,21 @@ ElementsAttr convertStrings(Lowering<onnx::ConstantOp> &b, ElementsAttr value,
   return DenseIntElementsAttr::get(type, handles);
 }
 
+/// A byte for each number; signed ones have zeros above their bits.
+Value unpack(TensorBuilder &b, const PackedConstant &packed,
+             RankedTensorType type) {
+  Value bytes = b.elementwise(
+      {b.size(type.getNumElements())}, {}, {}, {type.getElementType()},
+      [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+        Value at = linalg::IndexOp::create(s, 0);
+        return {s.convert(packed.extract(s, at), type.getElementType())};
+      })[0];
+  Sizes sizes;
+  for (int64_t size : type.getShape())
+    sizes.push_back(b.size(size));
+  return b.reshape(bytes, sizes);
+}
+
 LogicalResult lowerConstant(Lowering<onnx::ConstantOp> &b) {
   auto value = b.op->getAttrOfType<ElementsAttr>("value");
   if (!value)
@@ -88,6 +104,10 @@ LogicalResult lowerConstant(Lowering<onnx::ConstantOp> &b) {
   if (!element)
     return b.refuse("its element type has no lowering");
   auto converted = RankedTensorType::get(type.getShape(), element);
+  if (isPacked(b.op)) {
+    std::optional<PackedConstant> packed = createPackedConstant(b, b.op);
+    return b.replace(unpack(b, *packed, converted));
+  }
   ElementsAttr elements = isStringType(type.getElementType())
                               ? convertStrings(b, value, converted)
                               : convertElements(value, converted);

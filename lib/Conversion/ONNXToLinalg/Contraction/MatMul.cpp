@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Contraction/DequantizedWeights.h"
 #include "Contraction/Products.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
@@ -29,9 +30,14 @@ LogicalResult lowerMatMul(Lowering<onnx::MatMulOp> &b) {
   if (!element || !isProductType(element))
     return b.refuseAlways("element type has no product");
   Type stored = elementTypeOf(b.in.getA());
-  FailureOr<Value> product = createMatMul(b, convertFactor(b, b.in.getA()),
-                                          convertFactor(b, b.in.getB()));
-  if (failed(product))
+  FailureOr<Value> product;
+  if (auto weights = findDequantizedWeights(b, b.rewriter, b.op.getA(),
+                                            b.op.getB(), /*transposed=*/false))
+    product = multiplyByDequantized(b, b.in.getA(), *weights);
+  else
+    product = createMatMul(b, convertFactor(b, b.in.getA()),
+                           convertFactor(b, b.in.getB()));
+  if (failed(product) || !*product)
     return b.refuse("shapes do not multiply");
   return b.replace(b.convertElements(*product, stored));
 }
@@ -62,13 +68,19 @@ LogicalResult lowerGemm(Lowering<onnx::GemmOp> &b) {
     return b.refuseAlways("alpha and beta must be whole numbers for integers");
 
   lhs = convertFactor(b, lhs);
-  rhs = convertFactor(b, rhs);
   if (b.op.getTransA())
     lhs = b.transpose(lhs, {1, 0});
-  if (b.op.getTransB())
-    rhs = b.transpose(rhs, {1, 0});
-  FailureOr<Value> product = createMatMul(b, lhs, rhs);
-  if (failed(product))
+  FailureOr<Value> product;
+  if (auto weights = findDequantizedWeights(
+          b, b.rewriter, b.op.getA(), b.op.getB(), b.op.getTransB() != 0)) {
+    product = multiplyByDequantized(b, lhs, *weights);
+  } else {
+    rhs = convertFactor(b, rhs);
+    if (b.op.getTransB())
+      rhs = b.transpose(rhs, {1, 0});
+    product = createMatMul(b, lhs, rhs);
+  }
+  if (failed(product) || !*product)
     return b.refuse("shapes do not multiply");
 
   // Scaling, bias and rounding are one loop over the product, which becomes

@@ -9,11 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Contraction/DequantizedWeights.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
 #include "dialects/ONNX/ONNX.h"
-#include "dialects/SDX/RoundedType.h"
-#include "dialects/SDX/SDX.h"
 
 using namespace mlir;
 
@@ -53,40 +52,31 @@ Type getRoundedType(onnx::MSMatMulNBitsOp op) {
 /// [..., K] times the transpose of the matrix: [..., N] of f32.
 FailureOr<Value> multiply(Lowering<onnx::MSMatMulNBitsOp> &b,
                           const Blocks &blocks) {
-  Value lhs = b.convertElements(b.in.getA(), b.getF32Type());
-  Sizes sizes = b.dims(lhs);
-  if (sizes.empty() || !b.sameSize(sizes.back(), b.size(blocks.k),
-                                   "A has not as many columns as K says"))
-    return b.refuse("A has not as many columns as K says");
-  SmallVector<int64_t> shape(rankedType(lhs).getShape());
-  shape.back() = blocks.k;
-  lhs = b.cast(lhs, rankedType(lhs).clone(shape));
-  OpFoldResult rows = b.product(ArrayRef(sizes).drop_back());
-  lhs = b.reshape(lhs, {rows, b.size(blocks.k)});
-
-  Value bytes =
+  DequantizedWeights weights;
+  weights.k = blocks.k;
+  weights.bits = blocks.bits;
+  weights.block = blocks.size;
+  weights.bytes =
       shapeAs(b, b.in.getB(),
               {blocks.n, blocks.count(), blocks.size * blocks.bits / 8});
-  Value scales = shapeAs(b, b.in.getScales(), {blocks.n, blocks.count()});
+  weights.scales = shapeAs(b, b.in.getScales(), {blocks.n, blocks.count()});
   Value zeroPoints = b.in.getZeroPoints();
-  bool hasZeroPoints = zeroPoints != nullptr;
-  if (hasZeroPoints) {
+  if (zeroPoints) {
     bool isFloat = isa<FloatType>(elementTypeOf(zeroPoints));
     int64_t perRow = isFloat
                          ? blocks.count()
                          : llvm::divideCeil(blocks.count() * blocks.bits, 8);
-    zeroPoints = shapeAs(b, zeroPoints, {blocks.n, perRow});
+    weights.zeroPoints = shapeAs(b, zeroPoints, {blocks.n, perRow});
   }
-  if (!bytes || !scales || (hasZeroPoints && !zeroPoints))
+  if (!weights.bytes || !weights.scales ||
+      (zeroPoints && !weights.zeroPoints))
     return b.refuse("B, scales or zero_points have other sizes than N, K and "
                     "block_size say");
-  Value zeros = b.zeros({rows, b.size(blocks.n)}, b.getF32Type());
-  auto product = sdx::DequantMatmulOp::create(b, lhs, bytes, scales, zeroPoints,
-                                              zeros, blocks.bits, blocks.size);
-  if (Type rounded = getRoundedType(b.op))
-    product->setAttr(sdx::kRoundedAttr, TypeAttr::get(rounded));
-  sizes.back() = b.size(blocks.n);
-  return b.reshape(product.getResult(), sizes);
+  Value product = multiplyByDequantized(b, b.in.getA(), weights,
+                                        getRoundedType(b.op));
+  if (!product)
+    return b.refuse("A has not as many columns as K says");
+  return product;
 }
 
 LogicalResult lowerMatMulNBits(Lowering<onnx::MSMatMulNBitsOp> &b) {

@@ -13,6 +13,7 @@
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/PackedConstants.h"
 #include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -64,6 +65,108 @@ LogicalResult lowerTableOfBytes(Lowering<onnx::GatherOp> &b) {
                   arith::IndexCastUIOp::create(s, s.getIndexType(), args[0]);
               return {s.extract(table, place)};
             }));
+}
+
+/// Rows of a large constant of 2, 4 or 8 bits that DequantizeLinear or Cast
+/// makes other numbers of: the numbers of these rows are made.
+LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
+  constexpr int64_t kLarge = 1 << 16;
+  Value data = b.op.getData();
+  auto dequantize = data.getDefiningOp<onnx::DequantizeLinearOp>();
+  auto cast = data.getDefiningOp<onnx::CastOp>();
+  Value source = dequantize ? dequantize.getX()
+                 : cast     ? cast.getInput()
+                            : Value();
+  auto constant =
+      source ? source.getDefiningOp<onnx::ConstantOp>() : onnx::ConstantOp();
+  auto type = constant ? dyn_cast<RankedTensorType>(constant.getType())
+                       : RankedTensorType();
+  if (!type || type.getRank() != 2 || type.getNumElements() < kLarge ||
+      (b.op.getAxis() != 0 && b.op.getAxis() != -2))
+    return b.refuse("no rows of a large constant of few bits");
+  const Type element = type.getElementType();
+  const Type result = getOnnxElementType(b.op.getOutput());
+  const int64_t columns = type.getDimSize(1);
+
+  /// A scale or a zero point, and which of a row and a column it is of.
+  struct Parameter {
+    Value value;
+    Type element;
+    int64_t rows = 0, columns = 0; // that share one; 0: all
+  };
+  SmallVector<Parameter> parameters;
+  auto add = [&](Value given) {
+    Value value = b.rewriter.getRemappedValue(given);
+    auto shape = value ? rankedType(value) : RankedTensorType();
+    if (!shape || !shape.hasStaticShape())
+      return false;
+    Parameter parameter{value, getOnnxElementType(given)};
+    const int64_t block = dequantize.getBlockSize();
+    const bool isOfRows = dequantize.getAxis() == 0 || dequantize.getAxis() == -2;
+    if (shape.getNumElements() == 1) {
+      parameter.value = b.reshape(value, {});
+    } else if (block == 0 && shape.getRank() == 1 &&
+               shape.getDimSize(0) == type.getDimSize(isOfRows ? 0 : 1)) {
+      (isOfRows ? parameter.rows : parameter.columns) = 1;
+    } else if (block > 0 && shape.getRank() == 2) {
+      parameter.rows = isOfRows ? block : 1;
+      parameter.columns = isOfRows ? 1 : block;
+      if (shape.getDimSize(0) !=
+              llvm::divideCeil(type.getDimSize(0), parameter.rows) ||
+          shape.getDimSize(1) != llvm::divideCeil(columns, parameter.columns))
+        return false;
+    } else {
+      return false;
+    }
+    parameters.push_back(parameter);
+    return true;
+  };
+  if (dequantize && (!add(dequantize.getXScale()) ||
+                     (dequantize.getXZeroPoint() &&
+                      !add(dequantize.getXZeroPoint()))))
+    return b.refuse("its scales do not fit");
+  std::optional<PackedConstant> numbers = createPackedConstant(b, constant);
+  if (!numbers)
+    return b.refuse("no constant of 2, 4 or 8 bits");
+
+  Value indices = b.in.getIndices(), extent = b.index(type.getDimSize(0));
+  Sizes sizes = b.dims(indices);
+  sizes.push_back(b.size(columns));
+  auto body = [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
+    TensorBuilder s(at, inner);
+    Value row = checkedIndex(inner, at, s.extract(indices, i.drop_back()),
+                             extent);
+    Value code = numbers->extract(
+        s, s.add(s.mul(row, s.index(columns)), i.back()));
+    Value number = loadScalar(inner, at, s.convert(code, s.getI8Type()), element);
+    if (!dequantize)
+      return storeScalar(inner, at,
+                         castScalar(inner, at, number, element, result), result);
+    const Type f32 = s.getF32Type();
+    auto load = [&](const Parameter &parameter) {
+      SmallVector<Value> place;
+      auto divide = [&](Value index, int64_t by) {
+        if (by)
+          place.push_back(
+              by == 1 ? index
+                      : arith::DivUIOp::create(s, index, s.index(by)).getResult());
+      };
+      divide(row, parameter.rows);
+      divide(i.back(), parameter.columns);
+      Value loaded = loadScalar(inner, at, s.extract(parameter.value, place),
+                                parameter.element);
+      return castScalar(inner, at, loaded, parameter.element, f32);
+    };
+    Value value = castScalar(inner, at, number, element, f32);
+    if (parameters.size() > 1)
+      value = s.sub(value, load(parameters[1]));
+    value = s.mul(value, load(parameters[0]));
+    return storeScalar(inner, at, castScalar(inner, at, value, f32, result),
+                       result);
+  };
+  Value rows = createIndexed(b, b.getLoc(), sizes, convertElementType(result),
+                             body);
+  return b.replace(rows);
 }
 
 LogicalResult lowerGatherElements(Lowering<onnx::GatherElementsOp> &b) {
@@ -160,6 +263,7 @@ LogicalResult lowerReverseSequence(Lowering<onnx::ReverseSequenceOp> &b) {
 void populateGatherPatterns(const TypeConverter &converter,
                             RewritePatternSet &patterns) {
   addSpecialCase<onnx::GatherOp, lowerTableOfBytes>(patterns, converter);
+  addSpecialCase<onnx::GatherOp, lowerRowsOfDequantized>(patterns, converter);
   addLowering<onnx::GatherOp, lowerGather>(patterns, converter);
   addLowering<onnx::GatherElementsOp, lowerGatherElements>(patterns, converter);
   addLowering<onnx::GatherNDOp, lowerGatherND>(patterns, converter);

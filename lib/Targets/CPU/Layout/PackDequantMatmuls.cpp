@@ -138,6 +138,17 @@ private:
   int64_t n, k, bits, block, panels;
 };
 
+PackedElement getPackedElement(sdx::DequantMatmulOp op) {
+  const Type type = op.getElement().value_or(Type());
+  if (!type)
+    return op.getBits() == 2   ? PackedElement::U2
+           : op.getBits() == 4 ? PackedElement::U4
+                               : PackedElement::U8;
+  return isa<Float4E2M1FNType>(type)   ? PackedElement::F4
+         : isa<Float8E4M3FNType>(type) ? PackedElement::F8E4M3
+                                       : PackedElement::F8E5M2;
+}
+
 struct PackDequantMatmulsPass
     : sardonyx::impl::CPUPackDequantMatmulsBase<PackDequantMatmulsPass> {
   void runOnOperation() override {
@@ -151,9 +162,7 @@ struct PackDequantMatmulsPass
       ImplicitLocOpBuilder b(op.getLoc(), op);
       Packing packing(b, op);
       Value integers = packing.packIntegers(), scales = packing.packScales();
-      PackedElement element = op.getBits() == 2   ? PackedElement::U2
-                              : op.getBits() == 4 ? PackedElement::U4
-                                                  : PackedElement::U8;
+      const PackedElement element = getPackedElement(op);
       const Value zeros = op.getZeroPoints();
       const bool wholeZeros =
           !zeros || !isa<FloatType>(getElementTypeOrSelf(zeros));

@@ -7,6 +7,7 @@
 
 #include "Common/IndexMath.h"
 #include "Loops/PlainOperands.h"
+#include "lib/Dispatch/Utils.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -83,6 +84,9 @@ public:
     case PackedElement::U2:
     case PackedElement::U4:
     case PackedElement::U8:
+    case PackedElement::F4:
+    case PackedElement::F8E4M3:
+    case PackedElement::F8E5M2:
       return emitQuantized();
     case PackedElement::W24:
       return emitW24();
@@ -133,6 +137,9 @@ private:
         arith::AndIOp::create(b, arith::ShRUIOp::create(b, byte, shift),
                               constant((1 << bits) - 1, 32));
     Value block = math.div(k, *op.getBlock());
+    if (FloatType type = op.getPacking().getSmallFloat())
+      return arith::MulFOp::create(b, decodeSmallFloat(b, number, type),
+                                   scale(block, 0));
     Value zero = op.hasZeroPoints()
                      ? scale(block, 1)
                      : constantF32(b, std::ldexp(1.0f, bits - 1));

@@ -8,6 +8,7 @@
 #include "MicroKernels/DequantNumbers.h"
 #include "Common/IndexMath.h"
 #include "MicroKernels/VectorOps.h"
+#include "lib/Dispatch/Utils.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -44,16 +45,22 @@ DequantNumbers::DequantNumbers(ImplicitLocOpBuilder &b, const PackedTile &tile,
   const int64_t middle = int64_t(1) << (bits - 1);
   const bool hasTable = tile.target.getVectorBits() == 32 * kTableLanes &&
                         width * repeats == kTableLanes && bits < 8;
+  const FloatType type = tile.packing.getSmallFloat();
   if (hasZeros)
     zero = emitParameters(b, tile, panel, block, /*which=*/1);
-  else if (!hasTable)
+  else if (!hasTable && !type)
     zero = emitFloatSplat(b, VectorType::get({tile.width}, b.getF32Type()),
                           float(middle));
   if (!hasTable)
     return;
   SmallVector<float> numbers;
-  for (int64_t i = 0; i < kTableLanes; ++i)
-    numbers.push_back(float((i & ((1 << bits) - 1)) - (hasZeros ? 0 : middle)));
+  for (int64_t i = 0; i < kTableLanes; ++i) {
+    const int64_t code = i & ((1 << bits) - 1);
+    numbers.push_back(
+        type ? llvm::APFloat(type.getFloatSemantics(), llvm::APInt(bits, code))
+                   .convertToFloat()
+             : float(code - (hasZeros ? 0 : middle)));
+  }
   table = arith::ConstantOp::create(
       b, DenseElementsAttr::get(VectorType::get({kTableLanes}, b.getF32Type()),
                                 ArrayRef(numbers)));
@@ -126,6 +133,10 @@ Value DequantNumbers::emit(Value loaded, Value place) {
                  b, floats, b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
                  ValueRange{table, part})
                  .getResult(0);
+      continue;
+    }
+    if (FloatType type = tile.packing.getSmallFloat()) {
+      part = decodeSmallFloat(b, part, type);
       continue;
     }
     part = arith::AndIOp::create(b, part,

@@ -26,7 +26,7 @@ static constexpr int64_t kMagic = 0x4B000000;
 static constexpr double kMagicValue = 8388608.0;
 
 bool nv::canUnpack(sdx::DequantMatmulOp op) {
-  return op.getBlock() * op.getBits() / 8 % kWord == 0;
+  return !op.getElement() && op.getBlock() * op.getBits() / 8 % kWord == 0;
 }
 
 PackedWeights::PackedWeights(sdx::DequantMatmulOp op, KernelBody &body,
