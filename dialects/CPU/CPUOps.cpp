@@ -65,6 +65,12 @@ static LogicalResult verifyScales(PackedMatmulOp op) {
     return op.emitOpError("has scales and open sizes of weights");
   if (packing.getSmallFloat() && scales[2] != 1)
     return op.emitOpError("floats of 4 or 8 bits have no zero points");
+  Type number = op.getScales().getType().getElementType();
+  if (!number.isF32() &&
+      (packing.isCompressed() || !(number.isF16() || number.isBF16())))
+    return op.emitOpError("scales are of f32 or, of numbers of a few bits, of "
+                          "f16 or bf16, not of ")
+           << number;
   if (packing.isCompressed() && (scales[1] != 1 || scales[2] != 1))
     return op.emitOpError(
         "scales of numbers of 21 or 24 bits must be [No,1,1,Nt]");

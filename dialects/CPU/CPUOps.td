@@ -53,7 +53,7 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
       `scales[p, k floordiv block, 0, c] * (u - scales[p, k floordiv block, 1, c])`,
       where `scales` is [No,ceil(K/block),2,Nt] and K is static; or it is
       [No,ceil(K/block),1,Nt], and zero points are the middle of the integers,
-      2^(bits-1). With `whole_zeros` they are whole numbers from 0 to 2^bits - 1.
+      2^(bits-1). Scales are of f32, f16 or bf16. With `whole_zeros` zero points are whole numbers from 0 to 2^bits - 1.
       Bytes of four values of k lie together: byte
       [p, q, 4 * c + j] of `rhs` [No,ceil(K/4),4*Nt/P] holds the P = 8 / bits
       integers of k = 4 * q + j, number i, from the lowest bits on, that of column
@@ -87,7 +87,7 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     ```
   }];
   let arguments = (ins CPU_ProductShaped:$lhs, CPU_ProductShaped:$rhs,
-                       Optional<SDX_OptionalF32Shaped>:$scales, CPU_ProductShaped:$init,
+                       Optional<SDX_OptionalNumberShaped>:$scales, CPU_ProductShaped:$init,
                        CPU_PackingAttr:$packing,
                        OptionalAttr<I64Attr>:$block, UnitAttr:$whole_zeros,
                        OptionalAttr<I64Attr>:$strassen);

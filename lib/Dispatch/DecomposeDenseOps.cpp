@@ -279,7 +279,7 @@ Value sardonyx::decodeSmallFloat(ImplicitLocOpBuilder &b, Value code,
                                              arith::FastMathFlags::nnan);
   Value bits = arith::BitcastOp::create(
       b, integers, arith::MinNumFOp::create(b, y, low, noNaN));
-  if (isa<Float8E5M2Type>(type)) {
+  if (isa<Float8E5M2Type, Float16Type>(type)) {
     constexpr uint32_t kInfinity = 0x7f800000;
     const uint32_t code = uint32_t(31) << mantissa;
     Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,

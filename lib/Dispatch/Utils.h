@@ -105,7 +105,8 @@ mlir::Value extractBits(mlir::ImplicitLocOpBuilder &b, mlir::Value bytes,
                         int64_t bits);
 
 /// The float whose code is in the lowest bits of `code`, an i32 or a vector of
-/// them, as f32: of f4E2M1FN, f8E4M3FN (whose NaN is taken for 480) or f8E5M2.
+/// them, as f32: of f4E2M1FN, f8E4M3FN (whose NaN is taken for 480), f8E5M2 or
+/// f16.
 mlir::Value decodeSmallFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value code,
                              mlir::FloatType type);
 

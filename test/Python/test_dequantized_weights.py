@@ -42,7 +42,7 @@ class Product:
 
     def __init__(self, kind, k, n, block, how="MatMul", zeros=False, scale="FLOAT", seed=0):
         rng = np.random.default_rng(seed)
-        codes = rng.integers(0, 2 ** BITS[kind], (k, n)).astype(np.uint8)
+        codes = rng.integers(0, 2 ** BITS[kind], (k, n))
         finite = np.flatnonzero(np.isfinite(NUMBERS[kind]))
         codes = finite[codes % len(finite)].astype(np.uint8)
         shape = {"all": (), "column": (n,)}.get(block, (-(-k // block) if isinstance(block, int) else 1, n))

@@ -5,11 +5,11 @@
 // CHECK-LABEL: func @blocks
 // CHECK-DAG: %[[Q:.*]] = arith.constant dense<[1, 14, 3, 12, 5, 10, 7, 8]> : tensor<8xi8>
 // CHECK-DAG: %[[S:.*]] = arith.constant dense<{{.*}}> : tensor<2x2xf32>
+// CHECK: %[[SCALES:.*]] = linalg.generic {{.*}} ins(%[[S]] : tensor<2x2xf32>)
 // CHECK: %[[BYTES:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1xi8>)
 // CHECK: tensor.extract %[[Q]]
 // CHECK: arith.xori
-// CHECK: %[[SCALES:.*]] = linalg.{{.*}}ins(%[[S]] : tensor<2x2xf32>)
-// CHECK: sdx.dequant_matmul ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<?x4xf32>, tensor<2x2x1xi8>, tensor<2x2xf32>) {{.*}} {bits = 4 : i64, block = 2 : i64}
+// CHECK: sdx.dequant_matmul ins(%arg0, %[[BYTES]], %[[SCALES]] : tensor<?x4xf32>, tensor<2x2x1xi8>, tensor<2x2xf32>) {{.*}} {bits = 4 : i64, block = 2 : i64}
 func.func @blocks(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
   %q = onnx.Constant() {value = dense<[[1, -2], [3, -4], [5, -6], [7, -8]]> : tensor<4x2xi4>} : () -> tensor<4x2xi4>
   %s = onnx.Constant() {value = dense<[[0.5, 0.25], [1.5, 2.5]]> : tensor<2x2xf32>} : () -> tensor<2x2xf32>
@@ -54,11 +54,13 @@ func.func @floats_of_8_bits(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
 
 // -----
 
-// Scales that are floats of 8 bits times one for all, and the order of the dimensions turned twice.
+// Scales that are floats of 8 bits times one for all, which multiplies the product, and the order of the dimensions
+// turned twice.
 
 // CHECK-LABEL: func @scales_of_scales
-// CHECK: sdx.dequant_matmul {{.*}} {bits = 4 : i64, block = 2 : i64, element = f4E2M1FN}
-// CHECK-NOT: linalg.matmul
+// CHECK: %[[G:.*]] = arith.constant dense<2.500000e-01> : tensor<f32>
+// CHECK: %[[P:.*]] = sdx.dequant_matmul ins({{.*}} tensor<2x2xbf16>){{.*}} {bits = 4 : i64, block = 2 : i64, element = f4E2M1FN}
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %[[G]]
 func.func @scales_of_scales(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
   %q = onnx.Constant() {value = dense<1.5> : tensor<4x2xf4E2M1FN>} : () -> tensor<4x2xf4E2M1FN>
   %t = onnx.Transpose(%q) {perm = array<i64: 1, 0>} : (tensor<4x2xf4E2M1FN>) -> tensor<2x4xf4E2M1FN>
@@ -118,8 +120,8 @@ func.func @zero_points(%x: tensor<?x6xf32>) -> tensor<?x2xf32> {
 }
 
 // CHECK-LABEL: func @unsigned
-// CHECK: %[[Z:.*]] = arith.constant dense<0> : tensor<2x1xi8>
-// CHECK: sdx.dequant_matmul ins(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x4xf32>, tensor<2x1x2xi8>, tensor<2x1xf32>, tensor<2x1xi8>)
+// CHECK: %[[Z:.*]] = linalg.fill ins(%c0_i8 : i8) outs(%{{.*}} : tensor<2x1xi8>)
+// CHECK: sdx.dequant_matmul ins(%arg0, %{{.*}}, %{{.*}}, %[[Z]] : tensor<?x4xf32>, tensor<2x1x2xi8>, tensor<2x1xf32>, tensor<2x1xi8>)
 func.func @unsigned(%x: tensor<?x4xf32>) -> tensor<?x2xf32> {
   %q = onnx.Constant() {value = dense<1> : tensor<4x2xui4>} : () -> tensor<4x2xui4>
   %s = onnx.Constant() {value = dense<[0.5, 1.5]> : tensor<2xf32>} : () -> tensor<2xf32>

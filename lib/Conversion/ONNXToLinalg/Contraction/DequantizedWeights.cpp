@@ -42,8 +42,21 @@ Value multiplyByDequantized(TensorBuilder &b, Value lhs,
       weights.element);
   if (rounded)
     product->setAttr(sdx::kRoundedAttr, TypeAttr::get(rounded));
+  Value result = product.getResult();
+  if (weights.factor)
+    result = b.elementwise(
+        {rows, columns}, {result, weights.factor},
+        {b.identityMap(2), b.dimsMap(2, {})}, {b.getF32Type()},
+        [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+          return {s.mul(args[0], s.convert(args[1], s.getF32Type()))};
+        })[0];
   sizes.back() = columns;
-  return b.reshape(product.getResult(), sizes);
+  return b.reshape(result, sizes);
+}
+
+static bool isSingle(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.hasStaticShape() && type.getNumElements() == 1;
 }
 
 /// Whether `value` is computed from constants, by few operations.
@@ -84,7 +97,7 @@ private:
   std::optional<Strided> getNumbers();
   std::optional<Strided> getZeroPoints();
   Value pack(const Strided &numbers, ArrayRef<int64_t> shape, int64_t columns);
-  Value makeScales();
+  Value makeScales(Value &factor);
   Value leaveOutNaN(Value scales, Value bytes);
 
   TensorBuilder &b;
@@ -255,12 +268,26 @@ Value Matcher::pack(const Strided &numbers, ArrayRef<int64_t> shape,
       })[0];
 }
 
-/// [N,blocks] of f32.
-Value Matcher::makeScales() {
-  Type type = getElementTypeOrSelf(op.getXScale().getType());
-  Value scale = rewriter.getRemappedValue(op.getXScale());
+/// [N,blocks] of floats, of 16 bits where these have what is given.
+Value Matcher::makeScales(Value &factor) {
+  Value given = op.getXScale();
+  // Numbers of 8 bits times one for all, which multiplies the product.
+  auto dequantize = given.getDefiningOp<onnx::DequantizeLinearOp>();
+  if (hasScaleOfBlock && dequantize && !dequantize.getXZeroPoint() &&
+      isa<Float8E4M3FNType, Float8E5M2Type>(
+          getElementTypeOrSelf(dequantize.getX())) &&
+      isSingle(dequantize.getXScale())) {
+    given = dequantize.getX();
+    factor = rewriter.getRemappedValue(dequantize.getXScale());
+    factor = factor ? b.reshape(factor, {}) : factor;
+    if (!factor)
+      return nullptr;
+  }
+  Type type = getElementTypeOrSelf(given.getType());
+  Value scale = rewriter.getRemappedValue(given);
   if (!scale)
     return nullptr;
+  const Type result = type.isF32() || type.isF16() ? type : b.getBF16Type();
   SmallVector<int64_t> dims;
   if (hasScaleOfBlock)
     dims.append({transposed ? 0 : 1, transposed ? 1 : 0});
@@ -269,10 +296,9 @@ Value Matcher::makeScales() {
   else
     dims.push_back(0);
   return createMapped(b, b.getLoc(), {{scale, type}}, {b.dimsMap(2, dims)},
-                      {b.size(n), b.size(countBlocks())}, b.getF32Type(),
+                      {b.size(n), b.size(countBlocks())}, result,
                       [&](OpBuilder &s, Location loc, ValueRange args) {
-                        return castScalar(s, loc, args[0], type,
-                                          s.getF32Type());
+                        return castScalar(s, loc, args[0], type, result);
                       });
 }
 
@@ -293,12 +319,13 @@ Value Matcher::leaveOutNaN(Value scales, Value bytes) {
         return {arith::OrIOp::create(
             s, args[1], arith::ExtUIOp::create(s, i8, isNaN))};
       })[0];
-  return b.map({scales, flags}, b.getF32Type(),
+  Type type = elementTypeOf(scales);
+  return b.map({scales, flags}, type,
                [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
                  Value isNaN = s.compare(arith::CmpIPredicate::ne, args[1],
                                          s.integer(i8, 0));
                  return {s.select(isNaN,
-                                  s.scalar(s.getF32Type(), std::nan("")),
+                                  s.scalar(type, std::nan("")),
                                   args[0])};
                });
 }
@@ -311,7 +338,7 @@ std::optional<DequantizedWeights> Matcher::build() {
   if (isa<FloatType>(element))
     weights.element = element;
   std::optional<Strided> numbers = getNumbers();
-  weights.scales = makeScales();
+  weights.scales = makeScales(weights.factor);
   if (!numbers || !weights.scales)
     return std::nullopt;
   weights.bytes =

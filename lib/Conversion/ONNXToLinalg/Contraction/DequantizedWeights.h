@@ -27,6 +27,8 @@ struct DequantizedWeights {
   int64_t k = 0, bits = 0, block = 0;
   /// The type of floats; null for integers.
   mlir::Type element;
+  /// One number that all scales are multiplied by; null for 1.
+  mlir::Value factor;
 };
 
 /// `lhs` [...,K] times the weights: [...,N] of f32. Null where it has not as

@@ -70,11 +70,22 @@ public:
   }
 
   /// Scales and, where they are given, zero points [No,blocks,1 or 2,Nt].
+  /// Integers as zero points are exact in 16 bits.
   Value packScales() {
     Value zeros = op.getZeroPoints();
     int64_t blocks = llvm::divideCeil(k, block);
+    Type type = op.getScales().getType().getElementType();
+    if (!(type.isF16() || type.isBF16()) ||
+        (zeros && isa<FloatType>(getElementTypeOrSelf(zeros))))
+      type = b.getF32Type();
+    auto convert = [&](Value number) -> Value {
+      if (number.getType() == type)
+        return number;
+      number = convertToF32(b, number);
+      return type.isF32() ? number : arith::TruncFOp::create(b, type, number);
+    };
     return elementwise(
-        {panels, blocks, zeros ? 2 : 1, kPanelWidth}, b.getF32Type(), [&] {
+        {panels, blocks, zeros ? 2 : 1, kPanelWidth}, type, [&] {
           Value at = index(1);
           Value isScale = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                 index(2), constant(0));
@@ -82,12 +93,11 @@ public:
               b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
               index(3));
           return whereColumn(column, [&](Value column) -> Value {
-            Value scale =
-                convertToF32(b, extract(op.getScales(), {column, at}));
+            Value scale = convert(extract(op.getScales(), {column, at}));
             if (!zeros)
               return scale;
             return arith::SelectOp::create(b, isScale, scale,
-                                           zeroPoint(column, at));
+                                           convert(zeroPoint(column, at)));
           });
         });
   }
@@ -103,9 +113,9 @@ private:
 
   Value zeroPoint(Value column, Value at) {
     Value zeros = op.getZeroPoints();
-    return convertToF32(b, isa<FloatType>(getElementTypeOrSelf(zeros))
-                               ? extract(zeros, {column, at})
-                               : extractBits(b, zeros, {column}, at, bits));
+    return isa<FloatType>(getElementTypeOrSelf(zeros))
+               ? extract(zeros, {column, at})
+               : extractBits(b, zeros, {column}, at, bits);
   }
 
   /// `value` of column `column`, or zero past the last one.

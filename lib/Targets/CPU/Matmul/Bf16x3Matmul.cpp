@@ -381,7 +381,7 @@ void MatmulEmitter::emitScaledProducts(
     Value number = math.div(k, facts.block);
     SmallVector<Value> scale;
     for (int64_t piece = 0; piece < pieces; ++piece)
-      scale.push_back(emitLoad(
+      scale.push_back(emitLoadParameters(
           b, scales, {chunk.panel, math.add(number, piece), zero, zero},
           kBlockColumns));
     emitFor(b, zero, math.constant(block.rowTiles * kTileRows), 1,

@@ -22,12 +22,28 @@ using namespace sardonyx::cpu;
 /// numbers (x86: vpermps).
 static constexpr int64_t kTableLanes = 16;
 
+Value cpu::emitLoadParameters(ImplicitLocOpBuilder &b, Value memref,
+                              ValueRange indices, int64_t width) {
+  Value loaded = emitLoad(b, memref, llvm::to_vector(indices), width);
+  Type type = getElementTypeOrSelf(loaded);
+  if (type.isF32())
+    return loaded;
+  if (type.isBF16())
+    return arith::ExtFOp::create(b, VectorType::get({width}, b.getF32Type()),
+                                 loaded);
+  Value bits = vector::BitCastOp::create(
+      b, VectorType::get({width}, b.getI16Type()), loaded);
+  bits = arith::ExtUIOp::create(b, VectorType::get({width}, b.getI32Type()),
+                                bits);
+  return decodeSmallFloat(b, bits, b.getF16Type());
+}
+
 /// Scales (0) or zero points (1) of the tile's columns in a block.
 static Value emitParameters(ImplicitLocOpBuilder &b, const PackedTile &tile,
                             Value panel, Value block, int64_t which) {
-  return emitLoad(b, tile.scales,
-                  {panel, block, IndexMath(b).constant(which), tile.column},
-                  tile.width);
+  return emitLoadParameters(
+      b, tile.scales,
+      {panel, block, IndexMath(b).constant(which), tile.column}, tile.width);
 }
 
 DequantNumbers::DequantNumbers(ImplicitLocOpBuilder &b, const PackedTile &tile,

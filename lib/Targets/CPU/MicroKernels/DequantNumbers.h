@@ -47,6 +47,11 @@ private:
   mlir::Value zero, table;
 };
 
+/// `width` scales or zero points from `indices` on, as f32.
+mlir::Value emitLoadParameters(mlir::ImplicitLocOpBuilder &b,
+                               mlir::Value memref, mlir::ValueRange indices,
+                               int64_t width);
+
 /// The numbers of value `k` of a tile's panel in its columns.
 mlir::Value emitDequantized(mlir::ImplicitLocOpBuilder &b,
                             const PackedTile &tile, mlir::Value k);
