@@ -18,12 +18,11 @@
 // CHECK: arith.addi %[[N]], %c16
 // CHECK: arith.shli %{{.*}}, %c4_i32
 // CHECK: arith.trunci %{{.*}} : i32 to i8
-// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1x32xf32>)
-// CHECK: %[[HALF:.*]] = tensor.extract %arg2[
-// CHECK: %[[SCALE:.*]] = arith.extf %[[HALF]] : f16 to f32
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1x32xf16>)
+// CHECK: %[[SCALE:.*]] = tensor.extract %arg2[
 // CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0.000000e+00
 // CHECK-NEXT: arith.select %{{.*}}, %[[SCALE]], %[[ZERO]]
-// CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf32>) outs(%arg3 : tensor<?x40xf32>)
+// CHECK: %[[R:.*]] = cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf16>) outs(%arg3 : tensor<?x40xf32>)
 // CHECK-SAME: block = 32
 // CHECK-SAME: #cpu.packing<u4, panel = 32>, sdx.rounded = i8, whole_zeros}
 // CHECK: return %[[R]]
