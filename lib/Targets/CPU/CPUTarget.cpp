@@ -65,6 +65,7 @@ public:
     kernels.addPass(createCPUDecomposePackedOps());
     kernels.addPass(createCPULowerContractions());
     kernels.addPass(createCPULowerConv());
+    kernels.addPass(createCPUStartFromAddends());
     kernels.addPass(createCPULowerNarrowConv());
     kernels.addPass(createCPULowerChannelWindows());
     kernels.addPass(createCPULowerPool());

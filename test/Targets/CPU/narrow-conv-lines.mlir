@@ -16,7 +16,7 @@
 // CHECK:   scf.if
 // CHECK:     arith.constant dense<9> : vector<64xi8>
 // CHECK:     vector.store {{.*}}, %[[LINES]]
-// CHECK:   %[[SUMS:.*]] = memref.alloc() {{.*}} : memref<32x32xi32>
+// CHECK:   %[[SUMS:.*]] = memref.alloc() {{.*}} : memref<33x32xi32>
 // CHECK:   scf.for
 // CHECK:     scf.for
 // CHECK:       arith.divui %{{.*}}, %c3

@@ -136,6 +136,27 @@ def CPULowerConv : Pass<"cpu-lower-conv", "::mlir::func::FuncOp"> {
   ];
 }
 
+def CPUStartFromAddends
+    : Pass<"cpu-start-from-addends", "::mlir::func::FuncOp"> {
+  let summary = "Start sums of bytes from what is added to them";
+  let description = [{
+    Where a kernel adds numbers of their channel to the sums of a
+    `cpu.narrow_conv` of bytes, such as a bias or what zero points ask for, the
+    sums start from these. They wrap, so that the order is free.
+
+    ```mlir
+    %y = cpu.narrow_conv ins(%x, %w) outs(%zeros)
+    linalg.generic ins(%y, %bias) { addi %sum, %b; ... }
+    // becomes
+    %start = linalg.generic ins(%bias) { yield %b }
+    %y = cpu.narrow_conv ins(%x, %w) outs(%start)
+    linalg.generic ins(%y, %bias) { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect"];
+}
+
 def CPULowerNarrowConv : Pass<"cpu-lower-narrow-conv", "::mlir::func::FuncOp"> {
   let summary = "Lower narrow convolutions to register-tiled loops";
   let description = [{

@@ -97,13 +97,13 @@ void AttentionKernel::emitSums(ImplicitLocOpBuilder &b, const Task &task,
     Value panels = math.constant(facts.paddedColumns() / facts.panel);
     return emitFor(b, zero, panels, 1, [&](Value panel) {
       forEachRowTile(b, rows, [&](Value row, int64_t count) {
+        TileOperand sums = getTileOperand(
+            b, task.sums,
+            {math.add(rows.first, row), math.mul(panel, facts.panel)});
         emitTileProduct(b, b.getBF16Type(), count, block.panels,
                         getTileOperand(b, task.probabilities, {row, zero}),
                         getTileOperand(b, task.values, {panel, zero, zero}),
-                        getTileOperand(b, task.sums,
-                                       {math.add(rows.first, row),
-                                        math.mul(panel, facts.panel)}),
-                        /*startsFromZero=*/false);
+                        sums, /*start=*/sums);
       });
     });
   }

@@ -17,6 +17,8 @@
 #include "Conv/Copies.h"
 #include "MicroKernels/AmxMicroKernel.h"
 
+#include "lib/Dispatch/Utils.h"
+
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::cpu;
@@ -31,7 +33,8 @@ NarrowConvKernel::NarrowConvKernel(const NarrowConvFacts &facts,
       vectors(micro.getUnit() == MicroKernel::Unit::Vectors
                   ? micro
                   : *selectMicroKernel(facts.packing.getElement(), facts.target,
-                                       MicroKernel::Unit::Vectors)) {}
+                                       MicroKernel::Unit::Vectors)),
+      startsFromOneRow(evaluator.hasEqualRows(op.getInit())) {}
 
 LogicalResult NarrowConvKernel::verify() {
   if (!KernelBody::hasBuffer(op.getInput()) ||
@@ -315,9 +318,8 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
                                   Value panel) {
   IndexMath math(b);
   Value zero = math.constant(0);
-  Value sums =
-      emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
-                                    op.getInit().getType().getElementType()));
+  Value sums = emitSumMemory(b);
+  std::optional<TileOperand> start = emitStart(b, rows.group, panel, sums);
   Value weightPanel = math.add(math.mul(rows.group, facts.panels), panel);
   Value blocks =
       math.ceilDiv(math.sub(rows.end, rows.first), math.constant(kBlockRows));
@@ -333,8 +335,7 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
     emitTileProduct(b, op.getInput().getType().getElementType(), rowTiles,
                     math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {weightPanel, zero, zero}),
-                    getTileOperand(b, sums, {zero, zero}),
-                    /*startsFromZero=*/true, fetch);
+                    getTileOperand(b, sums, {zero, zero}), start, fetch);
   };
   auto emitTiles = [&](Value row, Value from, Value to, int64_t tileRows) {
     emitFor(b, from, to, tileRows, [&](Value inBlock) {
@@ -373,6 +374,32 @@ void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
         emitTiles(end, whole, math.constant(rest), rest % height);
     });
   memref::DeallocOp::create(b, sums);
+}
+
+/// Memory for the sums of a block, and a row more for what they start from.
+Value NarrowConvKernel::emitSumMemory(ImplicitLocOpBuilder &b) {
+  return emitBuffer(b,
+                    MemRefType::get({kBlockRows + 1, kPanelWidth},
+                                    op.getInit().getType().getElementType()));
+}
+
+/// Puts what the sums of a panel start from, if it is the same in all rows, into
+/// the last row of `sums`, so that tile registers start from it.
+std::optional<TileOperand>
+NarrowConvKernel::emitStart(ImplicitLocOpBuilder &b, Value group, Value panel,
+                            Value sums) {
+  if (!startsFromOneRow || isZeroFilled(op.getInit()))
+    return std::nullopt;
+  IndexMath math(b);
+  Value zero = math.constant(0), row = math.constant(kBlockRows);
+  forEachColumn(b, panel, [&](Value column) {
+    Tile tile = getTile(b, group, panel, column, zero, nullptr);
+    Value start = evaluator.emitInit(b, op.getInit(), tile, 1).front();
+    emitStore(b, start, sums, {row, column});
+  });
+  TileOperand start = getTileOperand(b, sums, {row, zero});
+  start.stride = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  return start;
 }
 
 /// Fetches of the panel after `panel` what step `step` of block `block` is to:
@@ -423,6 +450,23 @@ Prefetch NarrowConvKernel::prefetchNextPanels(ImplicitLocOpBuilder &b,
       math.div(math.sub(row, rows.first), plan.getTileRows()));
 }
 
+/// The rows from `row` on by the plan's columns from `column` of `panel` on.
+Tile NarrowConvKernel::getTile(ImplicitLocOpBuilder &b, Value group,
+                               Value panel, Value column, Value row,
+                               Value rowLimit) {
+  IndexMath math(b);
+  Tile tile;
+  tile.index = {row};
+  tile.position = math.add(math.mul(group, facts.filters),
+                           math.add(math.mul(panel, kPanelWidth), column));
+  tile.width = plan.getTileColumns();
+  tile.rowLimit = rowLimit;
+  Value end = math.mul(math.add(group, 1), facts.filters);
+  if (facts.filters % tile.width != 0)
+    tile.mask = emitTailMask(b, math.sub(end, tile.position), tile.width);
+  return tile;
+}
+
 /// A register tile: `count` rows from `row` on by columns from `column` on of
 /// each of `panels` panels. With `sums` the products are there, in `sumRows`.
 /// Rows from `rowLimit` on repeat the last, and are not stored.
@@ -432,28 +476,26 @@ void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
                                 Value sums, ValueRange sumRows) {
   IndexMath math(b);
   const int64_t width = plan.getTileColumns();
-  Value position = math.add(math.mul(rows.group, facts.filters),
-                            math.add(math.mul(panel, kPanelWidth), column));
-  Value end = math.mul(math.add(rows.group, 1), facts.filters);
+  const bool haveStart = sums && startsFromOneRow;
   SmallVector<Tile> tiles;
   SmallVector<Value> accs(count * panels);
   for (int64_t p = 0; p < panels; ++p) {
-    Tile tile;
-    tile.index = {row};
-    tile.position = math.add(position, p * kPanelWidth);
-    tile.width = width;
-    tile.rowLimit = rowLimit;
-    if (facts.filters % width != 0)
-      tile.mask = emitTailMask(b, math.sub(end, tile.position), width);
+    Tile tile =
+        getTile(b, rows.group, math.add(panel, p), column, row, rowLimit);
+    tiles.push_back(tile);
+    if (haveStart)
+      continue;
     for (auto [r, init] :
          llvm::enumerate(evaluator.emitInit(b, op.getInit(), tile, count)))
       accs[r * panels + p] = init;
-    tiles.push_back(tile);
   }
   if (sums) {
     for (auto [r, acc] : llvm::enumerate(accs)) {
       Value sum = emitLoad(b, sums, {sumRows[r], column}, width);
-      acc = facts.packing.isOfBytes()
+      if (haveStart)
+        acc = sum;
+      else
+        acc = facts.packing.isOfBytes()
                 ? Value(arith::AddIOp::create(b, acc, sum))
                 : Value(arith::AddFOp::create(b, acc, sum));
     }

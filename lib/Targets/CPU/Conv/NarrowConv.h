@@ -10,6 +10,7 @@
 
 #include "Conv/Windows.h"
 #include "Kernel/Epilogue.h"
+#include "MicroKernels/AmxMicroKernel.h"
 #include "Plan/NarrowConvPlan.h"
 
 namespace sardonyx::cpu {
@@ -54,6 +55,13 @@ private:
                   mlir::Value panel, int64_t count);
   void forEachColumn(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                      llvm::function_ref<void(mlir::Value)> emit);
+  mlir::Value emitSumMemory(mlir::ImplicitLocOpBuilder &b);
+  std::optional<TileOperand> emitStart(mlir::ImplicitLocOpBuilder &b,
+                                       mlir::Value group, mlir::Value panel,
+                                       mlir::Value sums);
+  Tile getTile(mlir::ImplicitLocOpBuilder &b, mlir::Value group,
+               mlir::Value panel, mlir::Value column, mlir::Value row,
+               mlir::Value rowLimit);
   void emitFetchOfNextPanel(mlir::ImplicitLocOpBuilder &b, mlir::Value panel,
                             mlir::Value block, mlir::Value blocks,
                             mlir::Value step, mlir::Value position);
@@ -87,6 +95,9 @@ private:
   TileEvaluator evaluator;
   Windows windows;
   const MicroKernel &micro, &vectors;
+  /// Whether sums of all rows start from the same numbers, which tile registers
+  /// are given.
+  const bool startsFromOneRow;
   /// The input as one dimension, and as [positions,C] where windows are read
   /// from there.
   mlir::Value flatInput, inputRows;

@@ -120,9 +120,8 @@ void NarrowConvKernel::emitLineBlocks(ImplicitLocOpBuilder &b,
   };
   TileLines steps{op.getKernelShape()[1] * pixelBytes / kTileBytes,
                   i64(op.getDilations()[0] * pitch * pixelBytes)};
-  Value sums =
-      emitBuffer(b, MemRefType::get({kBlockRows, kPanelWidth},
-                                    op.getInit().getType().getElementType()));
+  Value sums = emitSumMemory(b);
+  std::optional<TileOperand> start = emitStart(b, zero, panel, sums);
   Rows rows{zero, zero, allRows, nullptr, nullptr, nullptr, nullptr};
   // Positions that exist among the first `position`, pads counted.
   auto countBefore = [&](Value position) {
@@ -150,8 +149,7 @@ void NarrowConvKernel::emitLineBlocks(ImplicitLocOpBuilder &b,
     emitTileProduct(b, element, kBlockRows / kTileRows,
                     math.constant(facts.getRowBytes() / kTileBytes), lhs,
                     getTileOperand(b, weights, {panel, zero, zero}),
-                    getTileOperand(b, sums, {zero, zero}),
-                    /*startsFromZero=*/true, fetch, steps);
+                    getTileOperand(b, sums, {zero, zero}), start, fetch, steps);
     Value from = countBefore(position);
     Value to = math.min(countBefore(math.add(position, kBlockRows)), whole);
     auto emitTiles = [&](Value first, Value end, int64_t count) {

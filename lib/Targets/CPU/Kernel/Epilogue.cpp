@@ -239,6 +239,26 @@ LogicalResult TileEvaluator::verify(Value init) {
   return init ? verifyValue(init, identity()) : success();
 }
 
+bool TileEvaluator::hasEqualRows(Value tensor, AffineMap map) const {
+  tensor = skipCasts(tensor);
+  Operation *op = tensor.getDefiningOp();
+  if (isSplatConstant(tensor) || isa_and_nonnull<linalg::FillOp>(op))
+    return true;
+  if (KernelBody::hasBuffer(tensor))
+    return !usesDims(map, 0, vectorDim);
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  return generic && llvm::all_of(generic->getOpOperands(), [&](OpOperand &o) {
+           return !generic.payloadUsesValueFromOperand(&o) ||
+                  !isa<RankedTensorType>(o.get().getType()) ||
+                  hasEqualRows(o.get(),
+                               generic.getMatchingIndexingMap(&o).compose(map));
+         });
+}
+
+bool TileEvaluator::hasEqualRows(Value init) const {
+  return hasEqualRows(init, identity());
+}
+
 //===----------------------------------------------------------------------===//
 // Evaluation
 //===----------------------------------------------------------------------===//

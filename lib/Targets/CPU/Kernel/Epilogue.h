@@ -55,6 +55,9 @@ public:
   /// says what not. `init` is null where nothing reads it.
   mlir::LogicalResult verify(mlir::Value init = nullptr);
 
+  /// Whether `init` is the same in all rows.
+  bool hasEqualRows(mlir::Value init) const;
+
   /// Builds, at the insertion point, what all tiles share: views and sizes.
   void prepare(mlir::ImplicitLocOpBuilder &b, mlir::Value init = nullptr);
 
@@ -103,6 +106,7 @@ private:
   };
   llvm::SmallVector<FarBuffer> findFarBuffers(int64_t cacheBytes);
 
+  bool hasEqualRows(mlir::Value tensor, mlir::AffineMap map) const;
   mlir::LogicalResult verifyValue(mlir::Value tensor, mlir::AffineMap map);
   void prepareValue(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
                     mlir::AffineMap map);

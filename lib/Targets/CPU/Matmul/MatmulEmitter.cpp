@@ -279,7 +279,7 @@ void MatmulEmitter::emitBlock(ImplicitLocOpBuilder &b, const Chunk &chunk,
                   countTileSteps(b), getTileOperand(b, lhs, left),
                   getTileOperand(b, rhs, right),
                   getTileOperand(b, chunk.sums, {zero, zero}),
-                  /*startsFromZero=*/true, [&](Value step) {
+                  /*start=*/std::nullopt, [&](Value step) {
                     if (!missing)
                       fetchNextPanel(b, chunk, row, step);
                   });

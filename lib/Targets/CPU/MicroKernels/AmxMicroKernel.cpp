@@ -147,7 +147,8 @@ private:
 void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
                                     int64_t rowTiles, Value steps,
                                     TileOperand lhs, TileOperand rhs,
-                                    TileOperand dest, bool startsFromZero,
+                                    TileOperand dest,
+                                    std::optional<TileOperand> start,
                                     function_ref<void(Value)> meanwhile,
                                     std::optional<TileLines> lines) {
   IndexMath math(b);
@@ -156,8 +157,8 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
   Value lhsTile = tiles.times(lhs.stride, kTileRows);
   Value rhsStep = tiles.times(rhs.stride, kTileRows);
   auto loop = scf::ForOp::create(b, math.constant(0), steps, math.constant(1),
-                                 startsFromZero ? tiles.zeroGrid(grid)
-                                                : tiles.loadGrid(grid));
+                                 start ? tiles.loadGrid({rowTiles, *start})
+                                       : tiles.zeroGrid(grid));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());

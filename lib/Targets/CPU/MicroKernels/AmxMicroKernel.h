@@ -46,13 +46,13 @@ struct TileLines {
 /// Emits dest[i, j] = sum_k lhs[i, k] * rhs[k, j] for `rowTiles` * 16 rows, two
 /// times 16 columns and `steps` (index) * 64 bytes of k: of bf16 (`type`) onto
 /// f32, or of unsigned times signed bytes onto i32. Row q of `rhs` holds the
-/// q-th group of values of k, of 32 bits, for each column. What `dest` has is
-/// added to where it does not start from zero. In each step `meanwhile` is
-/// called to emit what else there is to do.
+/// q-th group of values of k, of 32 bits, for each column. Sums start from what
+/// `start` has (none: from zero). In each step `meanwhile` is called to emit
+/// what else there is to do.
 void emitTileProduct(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                      int64_t rowTiles, mlir::Value steps, TileOperand lhs,
                      TileOperand rhs, TileOperand dest,
-                     bool startsFromZero = true,
+                     std::optional<TileOperand> start = std::nullopt,
                      llvm::function_ref<void(mlir::Value step)> meanwhile = {},
                      std::optional<TileLines> lines = std::nullopt);
 
