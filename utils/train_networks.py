@@ -109,7 +109,8 @@ class Layer(nn.Module):
 
     def forward(self, x, mask):
         h = self.n1(x)
-        n, t, size = h.shape
+        n, t, _ = h.shape
+        size = self.o.in_features
         each = size // self.heads
         q, k, v = (f(h).view(n, t, self.heads, each).transpose(1, 2) for f in (self.q, self.k, self.v))
         a = (q @ k.transpose(2, 3) * each**-0.5 + mask).softmax(-1) @ v

@@ -242,10 +242,9 @@ class BaseQuantizer:
                 raise ValueError(f"weight '{name}' of rank {values.ndim} has no axis {axis} to quantise along")
             axis = front
         if self.tensor_quant_overrides.overrides_scale_zp(name):
-            given = overrides if axis is not None else overrides[0]
-            pick = (lambda key: [entry[key] for entry in given]) if axis is not None else given.__getitem__
-            scale = np.array(pick("scale"), values.dtype)
-            zero = np.array(pick("zero_point")).astype(ONNX_TYPE_TO_NP_TYPE[kind])
+            scales, zeros = ([entry[key] for entry in overrides] for key in ("scale", "zero_point"))
+            scale = np.array(scales if axis is not None else scales[0], values.dtype)
+            zero = np.array(zeros if axis is not None else zeros[0]).astype(ONNX_TYPE_TO_NP_TYPE[kind])
             if axis is not None and len(scale) == 1:
                 scale, zero = np.repeat(scale, values.shape[axis]), np.repeat(zero, values.shape[axis])
             return TensorPlan("weight", kind, scale, zero, axis)

@@ -42,7 +42,8 @@ def fold_constants(model: ModelProto) -> int:
     """Computes nodes all of whose inputs are constants; gives how many. Weights that are quantised stay weights."""
     graph = model.graph
     constant = {tensor.name for tensor in graph.initializer} - {value.name for value in graph.input}
-    foldable, made = [], set()
+    foldable: list = []
+    made: set[str] = set()
     for node in graph.node:
         inputs = {name for name in node.input if name}
         for body in subgraphs_of(node):
@@ -172,7 +173,8 @@ def remove_identities(model: ModelProto) -> int:
     graph = model.graph
     outputs = {value.name for value in graph.output}
     bodies = {name for node in graph.node for body in subgraphs_of(node) for name in outer_names(body)}
-    renamed, kept = {}, []
+    renamed: dict[str, str] = {}
+    kept = []
     for node in graph.node:
         for place, name in enumerate(node.input):
             node.input[place] = renamed.get(name, name)

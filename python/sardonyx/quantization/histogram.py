@@ -6,6 +6,8 @@ range before, sums of samples are exact, and an edge is at most 3 % off; least a
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .quant_utils import smooth_distribution
@@ -32,9 +34,10 @@ class Observation:
     def __init__(self, dtype=np.float32, bits: bool = False):
         self.dtype = np.dtype(dtype)
         self.count = 0
-        self.lowest = self.highest = None  # arrays: of shape [1], or [channels]
+        self.lowest: Any = None  # arrays: of shape [1], or [channels]
+        self.highest: Any = None
         self.sum = self.square_sum = 0.0
-        self.bins = np.zeros(2**BITS, np.int64) if bits else None
+        self.bins: Any = np.zeros(2**BITS, np.int64) if bits else None
 
     @property
     def empty(self) -> bool:

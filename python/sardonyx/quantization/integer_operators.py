@@ -14,7 +14,7 @@ from .quant_utils import attributes_of, find_by_name
 class _Integer(QuantOperatorBase):
     """x, w → product of integers → Cast → · (x's scale · w's scale); scales are of f32, and f16 is cast to in the end."""
 
-    def write(self, data, weight, op_type, result, **attributes):
+    def write_integer(self, data, weight, op_type, result, **attributes):
         node, quantizer = self.node, self.quantizer
         kind = quantizer.get_tensor_type(node.output[0], mandatory=True)
         computed = kind if quantizer.opset_version <= 10 else TensorProto.FLOAT
@@ -40,7 +40,7 @@ class MatMulInteger(QOpMatMul, _Integer):
     def quantize(self):
         data = self.quantizer.quantize_inputs(self.node, [0])[0]
         weight = self.weight(reduce_range=True, axis=-1)[0]
-        _Integer.write(self, data, weight, "MatMulInteger", self.node.output[0])
+        self.write_integer(data, weight, "MatMulInteger", self.node.output[0])
 
 
 class ConvInteger(_Integer):
@@ -49,7 +49,7 @@ class ConvInteger(_Integer):
         data, weight = (quantizer.quantize_inputs(node, [place], as_weight=bool(place), reduce_range=True)[0] for place in (0, 1))
         biased = len(node.input) == 3 and node.input[2]
         result = node.output[0] + "quant_scaled_output" if biased else node.output[0]
-        self.write(data, weight, "ConvInteger", result, **attributes_of(node))
+        self.write_integer(data, weight, "ConvInteger", result, **attributes_of(node))
         if biased:
             self._add_bias(result)
 

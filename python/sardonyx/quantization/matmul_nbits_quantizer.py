@@ -103,7 +103,7 @@ class MatMulNBitsQuantizer:
         return node.name in self.nodes_to_include or node.op_type in self.algo_config.op_types_to_quantize
 
     def _walk(self, graphs) -> None:
-        nodes = []
+        nodes: list = []
         for node in graphs[-1].node:
             for body in subgraphs_of(node):
                 self._walk([*graphs, body])
@@ -432,7 +432,7 @@ def quantize_matmul_bits(bits, packed, weight, scales, zero_points, block_size, 
         zero_points.reshape(columns, -1)[...] = blocks.packed_zeros()
 
 
-def quantize_qdq_matmul_4bits(packed, weight, scales, zero_points, block_size, columns, rows, symmetric) -> None:
+def quantize_qdq_matmul_4bits(packed, weight, scales, zero_points, block_size, columns, rows, symmetric) -> bool:
     """The same for DequantizeLinear: `packed` is [rows, columns] two a byte, `scales` and `zero_points` [blocks, columns]."""
     blocks = round_to_nearest(np.asarray(weight)[:rows, :columns], 4, block_size, symmetric, scales.dtype)
     shift = 8 if symmetric else 0

@@ -10,7 +10,7 @@ import logging
 
 import numpy as np
 import onnx
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto
 
 from .graph_index import GraphIndex
 from .histogram import Observation
@@ -36,13 +36,13 @@ class SessionObserver:
         self.index = GraphIndex(model.graph)
         self.fed = [name for name in self.tensors if name in self.index.inputs]
         self.computed = [name for name in self.tensors if name not in self.index.inputs]
-        self.sessions = None
+        self.sessions: list[tuple] = []
         self.observations: dict[str, Observation] = {}
         self.runs = 0
 
     def run(self, feeds: dict) -> None:
         """Runs one sample and adds what it shows."""
-        if self.sessions is None:
+        if not self.runs:
             self._make_sessions(feeds)
         for name in self.fed:
             if name in feeds:
@@ -73,7 +73,9 @@ class SessionObserver:
             raise ValueError(f"Sample {self.runs}: tensor '{name}'{maker} holds {error}.") from None
 
     def _make_sessions(self, feeds: dict) -> None:
-        blocks, block, used = [], [], 0
+        blocks: list[list[str]] = []
+        block: list[str] = []
+        used = 0
         for name in self.computed:
             size = self._bytes(name, feeds)
             if block and used + size > _BLOCK_BYTES:
@@ -108,13 +110,13 @@ class SessionObserver:
             if known is not None:
                 value.CopyFrom(known)
             value.name = name
-        options = {"providers": self.providers} if self.providers else {"providers": ["CPUExecutionProvider"]}
+        providers = self.providers or ["CPUExecutionProvider"]
         if size_of(model) < MODEL_SIZE_THRESHOLD:
-            return InferenceSession(model.SerializeToString(), **options)
+            return InferenceSession(model.SerializeToString(), providers=providers)
         with temporary_folder() as folder:
             path = str(folder / "observed.onnx")
             save_model(model, path, external_data=True)
-            return InferenceSession(path, **options)
+            return InferenceSession(path, providers=providers)
 
 
 def reduced_model(model: ModelProto, tensors, per_channel: bool) -> ModelProto:
@@ -127,7 +129,8 @@ def reduced_model(model: ModelProto, tensors, per_channel: bool) -> ModelProto:
     for name in tensors:
         for op_type in ("ReduceMin", "ReduceMax"):
             result = f"{name}_{op_type}"
-            inputs, attributes = [name], {"keepdims": 1}
+            inputs = [name]
+            attributes: dict = {"keepdims": 1}
             if per_channel:
                 axes = [axis for axis in range(len(index.dims(name) or [])) if axis != 1]
                 if version < 18:
@@ -142,7 +145,7 @@ def reduced_model(model: ModelProto, tensors, per_channel: bool) -> ModelProto:
             model.graph.node.append(
                 onnx.helper.make_node("Reshape", [result + "_Reshape", flat], [result], name=result + "_Reshape")
             )
-            kind = index.element_type(name)
+            kind = index.element_type(name) or TensorProto.FLOAT
             model.graph.output.append(onnx.helper.make_tensor_value_info(result, kind, [None]))
     return model
 

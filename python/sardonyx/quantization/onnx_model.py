@@ -54,7 +54,8 @@ def replace_all(field, messages) -> None:
 def sort_nodes(graph: GraphProto) -> None:
     """Orders nodes so that each follows those whose results it reads; nodes that may go anywhere keep their order."""
     producers = {name: index for index, node in enumerate(graph.node) for name in node.output if name}
-    waiting, readers = [], [[] for _ in graph.node]
+    waiting = []
+    readers: list[list[int]] = [[] for _ in graph.node]
     for index, node in enumerate(graph.node):
         names = set(node.input)
         for body in subgraphs_of(node):

@@ -269,13 +269,13 @@ class ONNXQuantizer(BaseQuantizer):
 
     def _write_weight(self, name, plan) -> QuantizedValue:
         weight = self.initializers[name]
-        names = [name + suffix for suffix in (TENSOR_NAME_QUANT_SUFFIX, "_scale", "_zero_point")]
+        quantized, scale, zero = name + TENSOR_NAME_QUANT_SUFFIX, name + "_scale", name + "_zero_point"
         # Beside DynamicQuantizeLinear's scales, which are of f32.
         kind = weight.data_type if self.static or self.opset_version <= 10 else TensorProto.FLOAT
         tensors = (
             quantize_onnx_initializer(weight, plan.type, plan.zero_point, plan.scale, plan.axis),
-            make_typed_initializer(names[1], kind, plan.scale),
-            make_typed_initializer(names[2], plan.type, plan.zero_point),
+            make_typed_initializer(scale, kind, plan.scale),
+            make_typed_initializer(zero, plan.type, plan.zero_point),
         )
         for tensor in tensors:
             if tensor.name in self.initializers and name in self.quantized_value_map:
@@ -285,7 +285,7 @@ class ONNXQuantizer(BaseQuantizer):
         self.plan.tensors[name] = plan
         value = self.quantized_value_map.get(name)
         if value is None:
-            value = QuantizedValue(name, *names, QuantizedValueType.Initializer)
+            value = QuantizedValue(name, quantized, scale, zero, QuantizedValueType.Initializer)
             self.quantized_value_map[name] = value
         return value
 
@@ -390,7 +390,7 @@ class ONNXQuantizer(BaseQuantizer):
 
     def add_result(self, name, quantized, parameters) -> QuantizedValue:
         """Notes that a value is found in quantised form under another name."""
-        value = QuantizedValue(name, quantized, *parameters, QuantizedValueType.Input)
+        value = QuantizedValue(name, quantized, parameters[0], parameters[1], QuantizedValueType.Input)
         self.quantized_value_map[name] = value
         return value
 

@@ -13,8 +13,8 @@ A plan is made from ranges or by a search, applied by an editor of the model, ke
      "nodes": {"/conv": {"precision": "int8"}, "/softmax": {"precision": "float", "reason": "..."}}}
 
 `axis` counts from the front, `block` is the size of blocks along it. `shares` names a tensor, and a node that reads it,
-whose scale and zero point are also this tensor's. `settings` say how the graph is written. `convert` holds a second type, scale and zero point, which the nodes
-of `convert_nodes` (all if it is missing) read.
+whose scale and zero point are also this tensor's. `settings` say how the graph is written. `convert` holds a second
+type, scale and zero point, which the nodes of `convert_nodes` (all if it is missing) read.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -41,12 +42,12 @@ class TensorPlan:
 
     role: str  # "activation", "weight" or "bias"
     type: int = TensorProto.UNDEFINED
-    scale: np.ndarray | None = None
-    zero_point: np.ndarray | None = None
+    scale: Any = None
+    zero_point: Any = None
     axis: int | None = None
     block: int = 0
-    shares: tuple | None = None  # (tensor, node that reads it)
-    convert: TensorPlan | None = None
+    shares: Any = None  # (tensor, node that reads it)
+    convert: Any = None  # a TensorPlan
     convert_nodes: set | None = None
     # Of a bias: the node whose sums it is added to, and where its scale comes from.
     node: str = ""
@@ -61,7 +62,7 @@ class TensorPlan:
         return self.convert
 
     def to_dict(self, longest: int | None = None) -> dict:
-        data = {"role": self.role, "type": type_name(self.type)}
+        data: dict = {"role": self.role, "type": type_name(self.type)}
         for name in ("scale", "zero_point"):
             value = getattr(self, name)
             if value is not None and (longest is None or value.size <= longest):

@@ -207,9 +207,9 @@ class QDQQuantizer(BaseQuantizer):
             if mark.shares and name not in tensors:
                 tensors[name] = self._sharing(name, mark)
         if self.quantize_bias:
-            for name, mark in self.bias_to_quantize.items():
+            for name, bias in self.bias_to_quantize.items():
                 if name not in tensors:
-                    tensors[name] = self._bias_plan(name, mark)
+                    tensors[name] = self._bias_plan(name, bias)
         order = [*self.tensors_to_quantize, *self.bias_to_quantize]
         self.plan.tensors = {name: tensors[name] for name in order if name in tensors}
         return self.plan

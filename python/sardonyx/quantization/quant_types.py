@@ -17,10 +17,10 @@ FLOAT8_TYPES = (
     TensorProto.FLOAT8E5M2FNUZ,
 )
 # What ONNX's QuantizeLinear takes from opset 21 on only; before, com.microsoft's own does.
-OPSET_21_TYPES = (TensorProto.INT16, TensorProto.UINT16, TensorProto.INT4, TensorProto.UINT4)
+OPSET_21_TYPES: tuple[int, ...] = (TensorProto.INT16, TensorProto.UINT16, TensorProto.INT4, TensorProto.UINT4)
 FLOAT_TYPES = (TensorProto.FLOAT, TensorProto.FLOAT16)
 
-_INTEGERS = {
+_INTEGERS: dict[int, np.dtype] = {
     TensorProto.INT8: np.dtype("int8"),
     TensorProto.UINT8: np.dtype("uint8"),
     TensorProto.INT16: np.dtype("int16"),
@@ -28,7 +28,7 @@ _INTEGERS = {
     TensorProto.INT4: np.dtype(ml_dtypes.int4),
     TensorProto.UINT4: np.dtype(ml_dtypes.uint4),
 }
-_RANGES = {
+_RANGES: dict[int, tuple] = {
     TensorProto.INT8: (-128, 127),
     TensorProto.UINT8: (0, 255),
     TensorProto.INT16: (-32768, 32767),
@@ -59,7 +59,7 @@ def _as_arrays(ranges: dict) -> dict:
 ONNX_INT_TYPE_RANGE = _as_arrays(_RANGES)
 ONNX_INT_TYPE_SYMMETRIC_RANGE = _as_arrays(_SYMMETRIC)
 ONNX_INT_TYPE_REDUCED_RANGE = _as_arrays(_REDUCED)
-ONNX_TYPE_TO_NP_TYPE = {
+ONNX_TYPE_TO_NP_TYPE: dict[int, np.dtype] = {
     **_INTEGERS,
     TensorProto.FLOAT8E4M3FN: np.dtype(ml_dtypes.float8_e4m3fn),
     TensorProto.FLOAT8E5M2: np.dtype(ml_dtypes.float8_e5m2),

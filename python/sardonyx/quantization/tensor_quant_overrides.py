@@ -28,7 +28,7 @@ class QuantTypeInfo:
         same = all(mine is None or theirs is None or mine == theirs for mine, theirs in flags)
         return same and self.quant_type == other.quant_type and self.axis == other.axis
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     @staticmethod
     def load_from_dict(raw_dict, default_qtype=None, default_symmetric=None, default_reduce_range=None):

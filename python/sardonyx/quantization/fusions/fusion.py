@@ -19,7 +19,7 @@ class Fusion:
         self.nodes_to_remove: list = []
         self.nodes_to_add: list = []
         self._prefix = f"{fused_op_type}_fused_{search_op_type}_"
-        self._next = None
+        self._next: int | None = None
 
     def fuse(self, node, input_name_to_nodes, output_name_to_node):
         """Looks at one node; what is to go joins `nodes_to_remove`, what is to come `nodes_to_add`."""

@@ -6,6 +6,8 @@ Lin, Tang, Tang, Yang, Dang, Han, "AWQ: Activation-aware Weight Quantization for
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .blocks import Blocks, as_blocks, parameters, round_blocks, round_to_nearest
@@ -59,7 +61,8 @@ def round_clipped(weight, gram, bits, block_size, symmetric, dtype=np.float32) -
         for start in range(0, len(padded), block_size)
     ])  # fmt: skip
     best = np.full(blocks.shape[:2], np.inf)
-    found_scale = found_zero = None
+    found_scale: Any = None
+    found_zero: Any = None
     for share in _SHARES:
         scale, zero = parameters(blocks * share, bits, symmetric)
         scale = scale.astype(dtype).astype(np.float32)

@@ -45,8 +45,8 @@ def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16) ->
             if name in known:
                 value.CopyFrom(known[name])
             value.name = name
-        arguments = {"providers": providers or ["CPUExecutionProvider"]}
-        sessions.append((InferenceSession(observed.SerializeToString(), **arguments), part))
+        session = InferenceSession(observed.SerializeToString(), providers=providers or ["CPUExecutionProvider"])
+        sessions.append((session, part))
     found = {name: InputStatistics(np.zeros((size, size)), np.zeros(size)) for name, size in sizes.items()}
 
     def add(name, value):
