@@ -9,6 +9,7 @@ from networks import Network
 from running import check, peers
 
 from sardonyx.quantization import QuantFormat, QuantType, quant_pre_process, quantize_dynamic, quantize_static
+from sardonyx.quantization.equalization import equalize
 from sardonyx.quantization.float16 import convert_precision
 from sardonyx.quantization.matmul_nbits_quantizer import (
     AWQWeightOnlyQuantConfig,
@@ -129,6 +130,34 @@ def test_text_with_outliers_in_few_bits(bits, symmetric, networks):
     assert gptq >= -compensated - 0.003
     awq = few_bits(network, AWQWeightOnlyQuantConfig(network.samples()), bits, symmetric)
     assert awq >= -aware - 0.003 and exact - awq <= (exact - rtn) / 2
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_equalisation(channels, networks):
+    network = networks("digits_skewed")
+    model = quant_pre_process(network.model)
+    even = equalize(model)
+    check(even)
+    feeds = {network.input: network.x[:20]}
+    np.testing.assert_array_equal(peers(model, feeds)[0], peers(even, feeds)[0])
+    settings = {"activation_type": QuantType.QUInt8, "per_channel": channels}
+    assert network.score(quantize_static(model, None, network.samples(), **settings)) < 50
+    assert network.score(quantize_static(even, None, network.samples(), **settings)) >= 99.66
+
+
+def test_smoothing(networks):
+    network = networks("text_outliers")
+    model = quant_pre_process(network.model)
+    settings = {"activation_type": QuantType.QUInt8, "per_channel": True, "op_types_to_quantize": ["MatMul"]}
+    options = {"MatMulConstBOnly": True}
+    plain = network.score(quantize_static(model, None, network.samples(), **settings, extra_options=options))
+    assert plain < -1.6
+    for more in ({}, {"SmoothQuantAlpha": 0.7}, {"SmoothQuantFolding": False}):
+        result = quantize_static(
+            model, None, network.samples(), **settings, extra_options={**options, "SmoothQuant": True, **more}
+        )
+        check(result)
+        assert network.score(result) >= -1.475
 
 
 @pytest.mark.parametrize("name", ["digits_planted", "digits_skewed", "text_outliers"])

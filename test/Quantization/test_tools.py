@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from onnx.reference import ReferenceEvaluator
 from running import decibels, op_types, ours, weights
 
-from sardonyx.quantization import Plan, quant_pre_process, quantize_static
+from sardonyx.quantization import Plan, equalization, quant_pre_process, quantize_static, smoothing
 from sardonyx.quantization.command import main as command
 from sardonyx.quantization.data_folders import FolderDataReader
 from sardonyx.quantization.onnx_model import ONNXModel, sort_nodes
@@ -128,6 +129,8 @@ def test_the_command(model, random, tmp_path):
     assert json.loads((tmp_path / "p.json").read_text())["nodes"]["Add_0"]["precision"] == "float"
     assert run("m.onnx", "-o", "again.onnx", "--plan", "p.json").returncode == 0
     np.testing.assert_array_equal(ours(onnx.load("again.onnx"), sample)[0], ours(onnx.load("q.onnx"), sample)[0])
+    assert command(["m.onnx", "-o", "even.onnx", "--data", "feeds", "--equalize", "--smooth"]) == 0
+    assert decibels(ours(made, sample)[0], ours(onnx.load("even.onnx"), sample)[0]) > 25
     done = run("m.onnx", "-o", "none.onnx", "--data", "feeds", "--exclude", "Ad_0")
     assert done.returncode == 2 and "nearest: 'Add_0'" in done.stderr and not os.path.exists("none.onnx")
 
@@ -200,3 +203,80 @@ print(MatMulNBitsQuantizer.__module__, len(registry.QDQRegistry))
 def test_a_plan_of_another_version_is_refused():
     with pytest.raises(ValueError, match="version 7"):
         Plan.from_dict({"version": 7})
+
+
+def test_factors_of_smoothing():
+    weights = [np.array([[1.0, -4.0], [0.0, 0.0], [2.0, 1.0]], np.float32), np.array([[0.5], [0.0], [-8.0]], np.float32)]
+    found = smoothing.factors_of(np.array([16.0, 3.0, 2.0], np.float32), weights, 0.5)
+    np.testing.assert_allclose(found, [(16 / 4) ** 0.5, 1.0, (2 / 8) ** 0.5], rtol=1e-6)
+    np.testing.assert_allclose(smoothing.factors_of([16.0, 3.0, 2.0], weights, 1.0), [16.0, 1.0, 2.0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("folding", [True, False])
+def test_smoothing_keeps_the_function(folding):
+    """x → LayerNormalization → two products, one of them a Gemm with B transposed → product of their sum."""
+    random = np.random.default_rng(3)
+    shapes = {"g": [6], "b": [6], "w": [6, 5], "v": [5, 6], "u": [5, 4]}
+    arrays = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    model = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 17]> m (float[N, 6] x, float[6] g, float[6] b, float[6, 5] w, float[5, 6] v, float[5, 4] u) => (float[N, 4] y) {
+            n = LayerNormalization(x, g, b)
+            p = MatMul(n, w)
+            q = Gemm <transB = 1> (n, v)
+            s = Add(p, q)
+            y = MatMul(s, u)
+        }""")
+    del model.graph.input[1:]
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in arrays.items())
+    for node in model.graph.node:
+        node.name = node.op_type + node.output[0]
+    x = (random.standard_normal((7, 6)) * 10).astype(np.float32)
+    smoothed = onnx.ModelProto()
+    smoothed.CopyFrom(onnx.shape_inference.infer_shapes(model))
+    kept = smoothing.smooth(smoothed, [{"x": x}], ["MatMul", "Gemm"], [], [], folding=folding)
+    onnx.checker.check_model(smoothed, full_check=True)
+    assert kept == ([] if folding else ["s_smooth"])
+    assert [node.op_type for node in smoothed.graph.node].count("Mul") == (not folding)
+    (expected,), (found,) = (ReferenceEvaluator(each).run(None, {"x": x}) for each in (model, smoothed))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    names = {tensor.name for tensor in smoothed.graph.initializer}
+    assert not names & {"g", "b", "w", "v"} and ("u" in names) == folding
+
+
+def test_smoothing_needs_samples_twice():
+    with pytest.raises(ValueError, match="this generator can be gone through once"):
+        smoothing.samples_to_go_through_first(each for each in [{}])
+
+
+@pytest.mark.parametrize("through", ["Relu", "LeakyRelu<alpha = 0.1>", "Identity"])
+def test_equalisation_of_products(through, model, random):
+    """The same numbers to the last bit; max|w| of a channel on both sides is at most a factor of two apart, or squared."""
+    sizes = 4.0 ** np.arange(-3, 3).astype(np.float32)
+    made = model(
+        f"""m (float[N, 5] x) => (float[N, 3] y) {{
+            h = Gemm<transB = 1>(x, w, b)
+            r = {through}(h)
+            y = MatMul(r, v)
+        }}""",
+        w=draw(random, 6, 5) * sizes[:, None], b=draw(random, 6) * sizes, v=draw(random, 6, 3) / sizes[:, None],
+    )  # fmt: skip
+    even = equalization.equalize(made)
+    x = draw(random, 9, 5)
+    (expected,), (found,) = (ReferenceEvaluator(each).run(None, {"x": x}) for each in (made, even))
+    np.testing.assert_array_equal(found, expected)
+    arrays = weights(even)
+    ratio = np.abs(arrays["w"]).max(1) / np.abs(arrays["v"]).max(1)
+    assert (ratio <= 2).all() and (ratio >= 0.5).all()
+
+
+def test_equalisation_leaves_what_others_read(model, random):
+    arrays = {"w": draw(random, 6, 6) * np.float32(100), "v": draw(random, 6, 6)}
+    for text in (
+        "m (float[N, 6] x) => (float[N, 6] y, float[N, 6] h) { h = MatMul(x, w) y = MatMul(h, v) }",
+        "m (float[N, 6] x) => (float[N, 6] y, float[N, 6] z) { h = MatMul(x, w) y = MatMul(h, v) z = Add(h, x) }",
+        "m (float[N, 6] x) => (float[N, 6] y) { h = MatMul(x, w) s = Sigmoid(h) y = MatMul(s, v) }",
+        "m (float[N, 6] x) => (float[N, 6] y, float[N, 6] z) { h = MatMul(x, w) y = MatMul(h, v) z = MatMul(x, v) }",
+    ):
+        made = model(text, **arrays)
+        for name, array in weights(equalization.equalize(made)).items():
+            np.testing.assert_array_equal(array, arrays[name])

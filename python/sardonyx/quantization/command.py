@@ -12,6 +12,7 @@ import onnx
 
 from .calibrate import CalibrationMethod
 from .data_folders import FolderDataReader
+from .equalization import equalize
 from .float16 import convert_precision
 from .matmul_nbits_quantizer import _METHODS, MatMulNBitsQuantizer, config_of
 from .model_files import load_model, save_model, size_of
@@ -39,7 +40,13 @@ def _parser():
     parser.add_argument("--save-plan", metavar="FILE", help="write what was decided")
     parser.add_argument("--dry-run", action="store_true", help="tell what would be done; write nothing")
     parser.add_argument("--no-preprocess", action="store_true", help="don't fold constants and BatchNormalizations first")
+    parser.add_argument(
+        "--equalize", action="store_true", help="first even out channels between layers; floats stay the same"
+    )
     group = parser.add_argument_group("int8")
+    group.add_argument(
+        "--smooth", action="store_true", help="first move outliers of channels from activations into weights"
+    )
     group.add_argument("--format", choices=["QDQ", "QOperator"], default="QDQ")
     group.add_argument("--activations", choices=["QUInt8", "QInt8", "QInt16", "QUInt16"], default="QUInt8")
     group.add_argument("--weights", choices=["QInt8", "QUInt8", "QInt16"], default="QInt8")
@@ -61,13 +68,18 @@ def _reader(given, model):
     return FolderDataReader(given.data, [value.name for value in model.graph.input if value.name not in weights])
 
 
+def _prepared(given):
+    model = load_model(given.model) if given.no_preprocess else quant_pre_process(given.model)
+    return equalize(model) if given.equalize else model
+
+
 def _quantized(given):
     """The quantised model of the arguments."""
     if given.plan:
-        return apply_plan(given.model if given.no_preprocess else quant_pre_process(given.model), None, given.plan)
+        return apply_plan(_prepared(given), None, given.plan)
     if given.precision in ("f16", "bf16", "f32"):
         return convert_precision(given.model, given.precision, node_block_list=given.exclude)
-    model = load_model(given.model) if given.no_preprocess else quant_pre_process(given.model)
+    model = _prepared(given)
     if given.precision == "int8":
         if not given.data:
             raise ValueError("precision int8 needs samples: --data FOLDER, or int8-dynamic, which needs none")
@@ -76,6 +88,7 @@ def _quantized(given):
             not given.per_tensor, activation_type=QuantType.from_string(given.activations),
             weight_type=QuantType.from_string(given.weights), nodes_to_quantize=given.include,
             nodes_to_exclude=given.exclude, calibrate_method=CalibrationMethod[given.calibration],
+            extra_options={"SmoothQuant": given.smooth},
         )  # fmt: skip
     if given.precision == "int8-dynamic":
         return quantize_dynamic(

@@ -52,6 +52,9 @@ class FolderDataReader:
     def rewind(self):
         self._samples = samples_of_folder(self.folder, self.names)
 
+    def __deepcopy__(self, memo):
+        return FolderDataReader(self.folder, self.names)
+
     def get_next(self):
         return next(self._samples, None)
 

@@ -184,7 +184,7 @@ class MatMulNBitsQuantizer:
         """Divides the gain and bias of a LayerNormalization that only these products read."""
         graph = self.model.graph()
         norm = self.model.output_name_to_node().get(name)
-        readers = self.model.input_name_to_nodes().get(name, [])
+        readers = [node for node in self.model.input_name_to_nodes().get(name, []) if node.op_type != "Shape"]
         if norm is None or norm.op_type != "LayerNormalization" or self.model.is_graph_output(name):
             return False
         if len(readers) != len(members) or len(norm.input) < 2:

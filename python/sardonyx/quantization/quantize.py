@@ -35,6 +35,7 @@ from .qdq_quantizer import QDQQuantizer
 from .plan import Plan
 from .quant_types import FLOAT8_TYPES, QuantFormat, QuantizationMode, QuantType, as_tensor_type, type_name
 from .registry import IntegerOpsRegistry, QDQRegistry, QLinearOpsRegistry
+from .smoothing import samples_to_go_through_first, smooth
 
 logger = logging.getLogger("sardonyx")
 
@@ -113,7 +114,13 @@ def quantize_static(
         model_input, op_types_to_quantize, known, nodes_to_quantize, nodes_to_exclude
     )
     if extra_options.get("SmoothQuant"):
-        raise NotImplementedError("SmoothQuant is not there yet; quantise without 'SmoothQuant'")
+        if calibration_data_reader is None:
+            raise ValueError("SmoothQuant needs a calibration_data_reader")
+        excluded = [*excluded, *smooth(
+            model, samples_to_go_through_first(calibration_data_reader), op_types, chosen, excluded,
+            extra_options.get("SmoothQuantAlpha", 0.5), extra_options.get("SmoothQuantFolding", True),
+            calibration_providers,
+        )]  # fmt: skip
     model = update_opset_version(
         model, weight_type, activation_type, extra_options.get("TensorQuantOverrides"),
         extra_options.get("BlockSize") or 0,

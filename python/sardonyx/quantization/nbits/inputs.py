@@ -1,4 +1,4 @@
-"""What products' inputs look like: G = XᵀX, the mean of |x| of each input, and the number of rows."""
+"""What products' inputs look like: G = XᵀX, the mean and the largest |x| of each input, and the number of rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..model_files import copy_of
 class InputStatistics:
     gram: np.ndarray  # f64 [K, K]
     absolute: np.ndarray  # f64 [K], the sum of |x|
+    largest: np.ndarray  # f32 [K], of |x|
     rows: int = 0
 
     @property
@@ -24,10 +25,11 @@ class InputStatistics:
         return (np.diag(self.gram) / max(self.rows, 1)).astype(np.float32)
 
 
-def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16) -> dict:
+def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16, gram: bool = True) -> dict:
     """{tensor: InputStatistics} of tensors whose last size is given, from all samples.
 
     Tensors are outputs of a session, `at_a_time` of them; nothing is kept of a sample. `samples` is gone through once.
+    Without `gram`, no G is made.
     """
     from sardonyx import InferenceSession
 
@@ -47,12 +49,18 @@ def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16) ->
             value.name = name
         session = InferenceSession(observed.SerializeToString(), providers=providers or ["CPUExecutionProvider"])
         sessions.append((session, part))
-    found = {name: InputStatistics(np.zeros((size, size)), np.zeros(size)) for name, size in sizes.items()}
+    found = {
+        name: InputStatistics(np.zeros((size, size) if gram else (0, 0)), np.zeros(size), np.zeros(size, np.float32))
+        for name, size in sizes.items()
+    }
 
     def add(name, value):
         rows = np.asarray(value, np.float32).reshape(-1, sizes[name])
-        found[name].gram += rows.T @ rows
-        found[name].absolute += np.abs(rows).sum(axis=0, dtype=np.float64)
+        if gram:
+            found[name].gram += rows.T @ rows
+        sizes_of_rows = np.abs(rows)
+        found[name].absolute += sizes_of_rows.sum(axis=0, dtype=np.float64)
+        found[name].largest = np.maximum(found[name].largest, sizes_of_rows.max(axis=0, initial=0))
         found[name].rows += len(rows)
 
     for sample in samples:
