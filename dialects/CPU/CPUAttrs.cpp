@@ -99,6 +99,8 @@ Type PackingAttr::getStoredType() const {
     return b.getF32Type();
   case PackedElement::BF16:
     return b.getBF16Type();
+  case PackedElement::F16:
+    return b.getF16Type();
   case PackedElement::I16:
     return b.getI16Type();
   case PackedElement::W21:

@@ -27,6 +27,8 @@ std::string PackedMatmulOp::describeForm() {
     return "product";
   case PackedElement::BF16:
     return "product of bf16";
+  case PackedElement::F16:
+    return "product of f16 weights";
   case PackedElement::I8:
   case PackedElement::I16:
     return "product of bytes";

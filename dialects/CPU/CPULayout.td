@@ -34,7 +34,9 @@ def CPU_PackedElement
     // along K: f4E2M1FN, f8E4M3FN (without NaN) and f8E5M2.
     I32EnumAttrCase<"F4", 9, "f4">,
     I32EnumAttrCase<"F8E4M3", 10, "f8e4m3">,
-    I32EnumAttrCase<"F8E5M2", 11, "f8e5m2">]> {
+    I32EnumAttrCase<"F8E5M2", 11, "f8e5m2">,
+    // Multiplied by f32, as such.
+    I32EnumAttrCase<"F16", 12, "f16">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
 }
@@ -50,6 +52,7 @@ def CPU_PackingAttr : AttrDef<CPU_Dialect, "Packing"> {
     #cpu.packing<f32, panel = 32>   // [No,K,32] of f32
     #cpu.packing<i8, panel = 32>    // [No,ceil(K/4),32*4] of i8
     #cpu.packing<i16, panel = 32>   // [No,ceil(K/2),32*2] of i16
+    #cpu.packing<f16, panel = 32>   // [No,K,32] of f16
     #cpu.packing<u4, panel = 32>    // [No,ceil(K/4),4*32/2] of i8
     #cpu.packing<w24, panel = 32>   // [No,K,32*3] of i8
     #cpu.packing<w21, panel = 32>   // [No,ceil(K/3),32] of i64

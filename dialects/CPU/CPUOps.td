@@ -20,9 +20,9 @@ class CPU_DpsOp<string mnemonic, list<Trait> traits = []>
     : SDX_DpsOpOf<CPU_Dialect, mnemonic, traits>;
 
 def CPU_ProductShaped : TypeConstraint<
-    Or<[RankedTensorOf<[F32, BF16, I8, I16, I32, I64]>.predicate,
-        MemRefOf<[F32, BF16, I8, I16, I32, I64]>.predicate]>,
-    "tensor or memref of f32, bf16, i8, i16, i32 or i64", "::mlir::ShapedType">;
+    Or<[RankedTensorOf<[F32, F16, BF16, I8, I16, I32, I64]>.predicate,
+        MemRefOf<[F32, F16, BF16, I8, I16, I32, I64]>.predicate]>,
+    "tensor or memref of f32, f16, bf16, i8, i16, i32 or i64", "::mlir::ShapedType">;
 
 def CPU_ConvWeights : TypeConstraint<
     Or<[RankedTensorOf<[F32, BF16]>.predicate,
@@ -43,6 +43,7 @@ def CPU_PackedMatmulOp : CPU_DpsOp<"packed_matmul", [
     - `f32`: all three are of f32.
     - `i8`: `lhs` is of unsigned and `rhs` of signed 8-bit integers and `init` of
       i32, in which sums wrap; `i16`: the same integers, widened to 16 bits;
+      `f16`: `rhs` is of f16, `lhs` and `init` of f32;
       `bf16`: `lhs` and `rhs` are of bf16 and `init` of f32, and subnormal numbers
       may count as zero. G = 4 bytes, 2 i16 or 2 bf16 lie together, as the
       instructions for such products want them: `rhs` is

@@ -66,7 +66,9 @@ def CPU_TargetTraits : I32BitEnumAttr<"TargetTraits", "what a processor does", [
     I32BitEnumAttrCaseBit<"RoundsToInteger", 6, "rounds_to_integer">,
     // Instructions make one register of integers of half of their width of two,
     // with saturation (x86: packssdw, packuswb).
-    I32BitEnumAttrCaseBit<"SaturatesBytes", 7, "saturates_bytes">]> {
+    I32BitEnumAttrCaseBit<"SaturatesBytes", 7, "saturates_bytes">,
+    // Instructions make f32 of a register of f16.
+    I32BitEnumAttrCaseBit<"ConvertsHalves", 8, "converts_halves">]> {
   let cppNamespace = "::sardonyx::cpu";
   let genSpecializedAttr = 0;
   let separator = "|";

@@ -33,7 +33,8 @@ enum class Numerics {
 /// What products and convolutions of f32 may take in place of f32 where the
 /// machine computes it faster. Sums stay f32, as does what is no operand of
 /// them; models of f16 or bf16 are not affected. Processors take BF16 where
-/// they multiply such numbers, and compute in f32 otherwise.
+/// they multiply such numbers, and F16 for weights that come from memory for
+/// few rows; they compute in f32 otherwise.
 enum class Precision {
   F32,
   /// Operands are rounded to 11 bits, their range is that of f32.

@@ -133,6 +133,8 @@ cpu::TargetAttr getTargetAttr(MLIRContext *context,
     shufflesBytes = subtarget.checkFeatures("+ssse3");
     traits |=
         cpu::TargetTraits::RoundsToInteger | cpu::TargetTraits::SaturatesBytes;
+    if (subtarget.checkFeatures("+f16c"))
+      traits |= cpu::TargetTraits::ConvertsHalves;
     if (subtarget.checkFeatures("+fma"))
       traits |= cpu::TargetTraits::FusedMultiplyAdd;
     if (bits == 512 && subtarget.checkFeatures("+avx512vbmi"))
@@ -140,7 +142,8 @@ cpu::TargetAttr getTargetAttr(MLIRContext *context,
   } else if (triple.isAArch64()) {
     registers = 32; // NEON
     traits |= cpu::TargetTraits::FusedMultiplyAdd |
-              cpu::TargetTraits::RoundsToInteger;
+              cpu::TargetTraits::RoundsToInteger |
+              cpu::TargetTraits::ConvertsHalves;
   }
   if (shufflesBytes)
     traits |= cpu::TargetTraits::ShufflesBytes;

@@ -5,7 +5,7 @@
 // RUN: sed 's/{sdx.target.*}/{}/' %s | onnx-opt -sdx-attach-target="default" | FileCheck %s --check-prefix=DEFAULT
 // RUN: not onnx-opt %s -sdx-attach-target="cpu=8086" 2>&1 | FileCheck %s --check-prefix=OLD
 
-// HASWELL: module attributes {sdx.target = #cpu.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer|saturates_bytes">}
+// HASWELL: module attributes {sdx.target = #cpu.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer|saturates_bytes|converts_halves">}
 // FEATURES: cpu = "haswell"{{.*}}-fma
 // NEON: #cpu.target<triple = "aarch64-linux-gnu", cpu = "generic"
 // KEPT: #cpu.target<cpu = "znver5", l1_kib = 48>

@@ -12,8 +12,8 @@
 // RUN: not onnx-opt %t/trait.mlir 2>&1 | FileCheck %s --check-prefix=TRAIT
 
 // CHECK: module attributes {sdx.target = #cpu.target<cpu = "znver5", l1_kib = 48, int8 = vnni, bf16 = dot, traits = "shuffles_bytes|fast_l3">}
-// HASWELL: sdx.target = #cpu.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer|saturates_bytes">
-// NEON: sdx.target = #cpu.target<triple = "aarch64-linux-gnu", cpu = "generic", vector_bits = 128, vector_registers = 32, l2_kib = 256, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer">
+// HASWELL: sdx.target = #cpu.target<triple = "{{.+}}", cpu = "haswell", vector_bits = 256, l2_kib = 256, int8 = maddwd, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer|saturates_bytes|converts_halves">
+// NEON: sdx.target = #cpu.target<triple = "aarch64-linux-gnu", cpu = "generic", vector_bits = 128, vector_registers = 32, l2_kib = 256, traits = "shuffles_bytes|fused_multiply_add|rounds_to_integer|converts_halves">
 // OLD: error: processor '8086' is not known
 // PIPELINE: begins with sdx-attach-target{cpu=haswell}
 // BITS: error: vectors have 128, 256 or 512 bits, not 64

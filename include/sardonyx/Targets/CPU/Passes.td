@@ -432,7 +432,7 @@ def CPUKeepConvsDirect : Pass<"cpu-keep-convs-direct", "::mlir::func::FuncOp"> {
 }
 
 def CPURoundOperands : Pass<"cpu-round-operands", "::mlir::ModuleOp"> {
-  let summary = "Round operands of products to bf16 where that is faster";
+  let summary = "Round operands of products to 16 bits where that is faster";
   let description = [{
     With `precision=bf16`, on machines that multiply bf16, operands of products by
     weights are rounded to bf16 where they are made, before they are reshaped or
@@ -442,6 +442,10 @@ def CPURoundOperands : Pass<"cpu-round-operands", "::mlir::ModuleOp"> {
     what is computed, such as those of attention, are rounded where they are made
     if that is possible; else the product says that its kernel may round them
     (`sdx.rounded`).
+
+    With `precision=f16`, on machines that convert f16, weights of products of
+    few rows or of an open number are rounded to f16, unless tile registers take
+    many rows of f32. The other operand and sums stay f32.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)

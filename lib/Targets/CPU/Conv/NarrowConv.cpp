@@ -312,8 +312,8 @@ void NarrowConvKernel::forEachColumn(ImplicitLocOpBuilder &b, Value panel,
 }
 
 /// All rows by a panel in tile registers, a block at a time. The last one may
-/// multiply more than there are. If their number is open its sums are stored one
-/// by one, since that is less code.
+/// multiply more than there are. If their number is open its sums are stored
+/// one by one, since that is less code.
 void NarrowConvKernel::emitBlocks(ImplicitLocOpBuilder &b, const Rows &rows,
                                   Value panel) {
   IndexMath math(b);
@@ -383,11 +383,11 @@ Value NarrowConvKernel::emitSumMemory(ImplicitLocOpBuilder &b) {
                                     op.getInit().getType().getElementType()));
 }
 
-/// Puts what the sums of a panel start from, if it is the same in all rows, into
-/// the last row of `sums`, so that tile registers start from it.
-std::optional<TileOperand>
-NarrowConvKernel::emitStart(ImplicitLocOpBuilder &b, Value group, Value panel,
-                            Value sums) {
+/// Puts what the sums of a panel start from, if it is the same in all rows,
+/// into the last row of `sums`, so that tile registers start from it.
+std::optional<TileOperand> NarrowConvKernel::emitStart(ImplicitLocOpBuilder &b,
+                                                       Value group, Value panel,
+                                                       Value sums) {
   if (!startsFromOneRow || isZeroFilled(op.getInit()))
     return std::nullopt;
   IndexMath math(b);
@@ -496,8 +496,8 @@ void NarrowConvKernel::emitTile(ImplicitLocOpBuilder &b, const Rows &rows,
         acc = sum;
       else
         acc = facts.packing.isOfBytes()
-                ? Value(arith::AddIOp::create(b, acc, sum))
-                : Value(arith::AddFOp::create(b, acc, sum));
+                  ? Value(arith::AddIOp::create(b, acc, sum))
+                  : Value(arith::AddFOp::create(b, acc, sum));
     }
   } else {
     SmallVector<Value> lhsRows;

@@ -13,6 +13,9 @@
 
 namespace sardonyx::cpu {
 
+/// Up to so many rows a product takes as long as its weights take to come.
+inline constexpr int64_t kFewRows = 8;
+
 /// How weights are kept in fewer bits (see cpu.pack_rhs): scales [No,1,1,Nt] of
 /// columns, and whether three numbers share eight bytes, or each has three.
 struct CompressedWeights {
@@ -61,6 +64,10 @@ mlir::Value mapElements(
 /// `bytes` as integers of 16 bits.
 mlir::Value widenBytes(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value bytes, bool areUnsigned);
+
+/// Whether weights of a product of f32 that are f16, or may be rounded to f16,
+/// stay so in memory.
+bool keepsHalves(sdx::MatmulOp op, TargetAttr target);
 
 /// Patterns that pack products of 8-bit integers and, where `target` has
 /// instructions for them, those of bf16 with weights; other products of bf16

@@ -57,9 +57,6 @@ Value cpu::packRhs(OpBuilder &b, Location loc, Value matrix, bool transposed,
       .getResult();
 }
 
-/// Up to so many rows a product takes as long as its weights take to come.
-static constexpr int64_t kFewRows = 8;
-
 /// `matrix` [(B,) K, N] as one panel of all its columns, which costs nothing;
 /// null where it has many, or has to be packed for more than few rows of `lhs`.
 static Value viewAsPanel(OpBuilder &b, Location loc, Value lhs, Value matrix) {

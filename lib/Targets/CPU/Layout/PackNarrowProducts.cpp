@@ -14,6 +14,8 @@
 
 #include "Layout/Layout.h"
 
+#include "Common/ShortOperands.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/IR/PatternMatch.h"
@@ -79,6 +81,19 @@ static Value packGroups(OpBuilder &b, Location loc, Value matrix,
                     ->getResult(0);
   SmallVector<ReassociationIndices> lanes = {{0}, {1}, {2, 3}};
   return tensor::CollapseShapeOp::create(b, loc, moved, lanes);
+}
+
+bool cpu::keepsHalves(sdx::MatmulOp op, TargetAttr target) {
+  // Tile registers multiply many rows by sums of bf16, which are made of f32.
+  ShapedType lhs = op.getLhs().getType(), rhs = op.getRhs().getType();
+  const int64_t rows = lhs.getShape().front();
+  return target.has(TargetTraits::ConvertsHalves) && lhs.getRank() == 2 &&
+         !lhs.isDynamicDim(1) && rhs.hasStaticShape() &&
+         lhs.getElementType().isF32() &&
+         getElementTypeOrSelf(op.getInit().getType()).isF32() &&
+         isWeight(op.getRhs()) &&
+         (target.getF32() != F32Product::AmxBf16x6 ||
+          (!ShapedType::isDynamic(rows) && rows <= kFewRows));
 }
 
 namespace {
@@ -182,6 +197,39 @@ private:
   TargetAttr target;
 };
 
+/// A product of f32 whose weights are f16 in memory.
+struct PackHalfProduct : OpRewritePattern<sdx::MatmulOp> {
+  PackHalfProduct(MLIRContext *context, TargetAttr target)
+      : OpRewritePattern(context, /*benefit=*/2), target(target) {}
+
+  LogicalResult matchAndRewrite(sdx::MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics() || !keepsHalves(op, target))
+      return rewriter.notifyMatchFailure(op, "weights are multiplied as f32");
+    Location loc = op.getLoc();
+    Value root = op.getRhs();
+    while (isMovement(root.getDefiningOp()))
+      root = root.getDefiningOp()->getOperand(0);
+    Value source = findWidenedSource(root);
+    if (!source || !elementOf(source).isF16())
+      return rewriter.notifyMatchFailure(op, "weights are no f16");
+    rewriter.modifyOpInPlace(op,
+                             [&] { narrowOperand(op, op.getRhsMutable()); });
+    Value matrix = op.getRhs();
+    if (op.getTransposed())
+      matrix = createTranspose(rewriter, loc, matrix, {1, 0});
+    auto packing =
+        PackingAttr::get(op.getContext(), PackedElement::F16, kPanelWidth);
+    rewriter.replaceOpWithNewOp<PackedMatmulOp>(
+        op, op.getLhs(), packGroups(rewriter, loc, matrix, /*group=*/1),
+        op.getInit(), packing);
+    return success();
+  }
+
+private:
+  TargetAttr target;
+};
+
 /// `tensor` of bf16 as f32. A transpose stays the last, where packing absorbs
 /// it.
 Value widen(OpBuilder &b, Location loc, Value tensor) {
@@ -230,7 +278,7 @@ struct DecomposeProduct : OpRewritePattern<sdx::MatmulOp> {
 void cpu::populatePackNarrowProductsPatterns(RewritePatternSet &patterns,
                                              TargetAttr target) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<PackGroupedProduct>(context, target);
+  patterns.add<PackGroupedProduct, PackHalfProduct>(context, target);
   if (target.getInt8() == Int8Product::Generic)
     patterns.add<WidenByteProduct>(context);
   patterns.add<WidenBf16Product, DecomposeProduct>(context);

@@ -62,6 +62,8 @@ struct RoundOperandsPass
 
   void runOnOperation() override {
     const TargetAttr target = cpu::getTargetOrDefault(getOperation());
+    if (precision == Precision::F16)
+      return roundWeights(target);
     if (precision != Precision::BF16 ||
         target.getBf16() == Bf16Product::Generic)
       return;
@@ -91,6 +93,22 @@ struct RoundOperandsPass
         rounder.round(operand);
     for (Operation *op : products)
       narrowOperands(op, op->getOpOperand(0), op->getOpOperand(1), bf16);
+  }
+
+private:
+  /// Weights of few rows, or of an open number, as f16, which become f32 on
+  /// their way from memory.
+  void roundWeights(TargetAttr target) {
+    SmallVector<sdx::MatmulOp> products;
+    getOperation().walk([&](sdx::MatmulOp op) {
+      const int64_t rows = op.getLhs().getType().getShape().front();
+      if (isOfF32(op) && keepsHalves(op, target) &&
+          (ShapedType::isDynamic(rows) || rows <= kFewRows))
+        products.push_back(op);
+    });
+    OperandRounder rounder(Float16Type::get(&getContext()));
+    for (sdx::MatmulOp op : products)
+      rounder.round(op.getRhsMutable());
   }
 };
 

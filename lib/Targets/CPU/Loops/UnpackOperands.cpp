@@ -81,6 +81,8 @@ public:
     case PackedElement::I8:
     case PackedElement::I16:
       return emitPlain();
+    case PackedElement::F16:
+      return arith::ExtFOp::create(b, b.getF32Type(), emitPlain());
     case PackedElement::U2:
     case PackedElement::U4:
     case PackedElement::U8:
@@ -217,8 +219,9 @@ Value cpu::unpackRhs(ImplicitLocOpBuilder &b, PackedMatmulOp op) {
   for (Value tensor : {op.getInit(), op.getLhs()})
     sizes.push_back(tensor::getMixedSize(
         b, loc, tensor, cast<ShapedType>(tensor.getType()).getRank() - 1));
-  Type type = packing.isQuantized() || packing.isCompressed()
-                  ? b.getF32Type()
+  Type type = packing.isQuantized() || packing.isCompressed() ||
+                      packing.getElement() == PackedElement::F16
+                  ? Type(b.getF32Type())
                   : packing.getStoredType();
   Value empty = tensor::EmptyOp::create(b, sizes, type);
   return emitElements(

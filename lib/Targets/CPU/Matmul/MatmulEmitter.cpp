@@ -12,6 +12,7 @@
 
 #include "Matmul/MatmulEmitter.h"
 #include "MicroKernels/DequantNumbers.h"
+#include "MicroKernels/Half.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -322,6 +323,11 @@ Value MatmulEmitter::emitUnpackedPanels(ImplicitLocOpBuilder &b,
     auto store = [&](Value numbers, Value k) {
       emitStore(b, numbers, panels, {math.constant(p), k, zero});
     };
+    if (facts.packing.getElement() == PackedElement::F16) {
+      emitFor(b, zero, math.constant(*facts.depth), 1,
+              [&](Value k) { store(emitHalves(b, tile, tile.panel, k), k); });
+      continue;
+    }
     if (facts.block % kQuantizedGroup && facts.block < *facts.depth) {
       emitFor(b, zero, math.constant(*facts.depth), 1,
               [&](Value k) { store(emitDequantized(b, tile, k), k); });

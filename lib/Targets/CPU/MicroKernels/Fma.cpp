@@ -14,12 +14,12 @@ namespace {
 
 class Fma : public MicroKernel {
 public:
-  /// Integers of few bits are unpacked before (MatmulPlan::unpacksPanels).
+  /// Others than f32 are unpacked before (MatmulPlan::unpacksPanels).
   Fma()
-      : MicroKernel("fma", {PackedElement::F32, PackedElement::U2,
-                            PackedElement::U4, PackedElement::U8,
-                            PackedElement::F4, PackedElement::F8E4M3,
-                            PackedElement::F8E5M2}) {}
+      : MicroKernel("fma",
+                    {PackedElement::F32, PackedElement::F16, PackedElement::U2,
+                     PackedElement::U4, PackedElement::U8, PackedElement::F4,
+                     PackedElement::F8E4M3, PackedElement::F8E5M2}) {}
 
   bool isSupported(TargetAttr) const override { return true; }
 };

@@ -122,8 +122,7 @@ static void planBf16x3(const MatmulFacts &facts, MatmulPlan &plan) {
     return llvm::alignTo(llvm::divideCeil(whole, llvm::divideCeil(whole, most)),
                          unit);
   };
-  const int64_t rows =
-      facts.packing.isQuantized() ? kMaxRows / 2 : kMaxRows;
+  const int64_t rows = facts.packing.isQuantized() ? kMaxRows / 2 : kMaxRows;
   plan.partRows = share(facts.m.value_or(rows), rows, kBlockRows);
   const int64_t bytes = split->getForm().rowParts * 2;
   int64_t most = std::max<int64_t>(
@@ -337,7 +336,7 @@ MatmulPlan cpu::planMatmul(const MatmulFacts &facts, int64_t rows,
   plan.micro = facts.select(MicroKernel::Unit::Vectors);
   if (!isDirect)
     planBf16x3(facts, plan);
-  if (facts.packing.isQuantized() && !plan.usesBf16x3() &&
+  if (facts.mayUnpack() && facts.depth && !plan.usesBf16x3() &&
       !plan.micro->roundsRows() && plan.rows > MatmulPlan::kFewRows) {
     planUnpackedPanels(facts, plan);
     return plan;

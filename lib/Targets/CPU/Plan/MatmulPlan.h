@@ -56,6 +56,10 @@ struct MatmulFacts {
   bool hasScales() const {
     return packing.isQuantized() || packing.isCompressed();
   }
+  /// Whether panels can become f32 before they are multiplied.
+  bool mayUnpack() const {
+    return packing.isQuantized() || packing.getElement() == PackedElement::F16;
+  }
   /// The fastest micro-kernel on `unit`; null if there is none.
   const MicroKernel *select(MicroKernel::Unit unit) const;
   /// The fastest on vectors that rounds nothing.
@@ -112,10 +116,10 @@ struct MatmulPlan {
   bool usesTiles() const {
     return micro->getUnit() == MicroKernel::Unit::Tiles;
   }
-  /// Whether the panels of a chunk, of integers of few bits, become f32 in
-  /// scratch memory first.
+  /// Whether the panels of a chunk, of f16 or of integers of few bits, become
+  /// f32 in scratch memory first.
   bool unpacksPanels(const MatmulFacts &facts) const {
-    return facts.packing.isQuantized() && micro == findMicroKernel("fma");
+    return facts.mayUnpack() && micro == findMicroKernel("fma");
   }
   /// Whether they take f32, as sums of bf16 or rounded.
   bool usesBf16x3() const {

@@ -134,7 +134,8 @@ static Tile chooseTile(const NarrowConvFacts &facts, const MicroKernel &micro) {
 }
 
 /// Positions whose windows are copied, and stay in the L2 cache while filters
-/// pass: enough chunks for threads. Tile registers are sooner done with a chunk.
+/// pass: enough chunks for threads. Tile registers are sooner done with a
+/// chunk.
 static int64_t chooseChunk(const NarrowConvFacts &facts, bool usesTiles,
                            int64_t unit) {
   constexpr int64_t kMostRows = 512;
@@ -142,8 +143,7 @@ static int64_t chooseChunk(const NarrowConvFacts &facts, bool usesTiles,
   const int64_t rows = facts.rows.value_or(kLikelyRows);
   const int64_t cached =
       facts.target.getL2Bytes() / 4 / std::max<int64_t>(facts.getRowBytes(), 1);
-  const int64_t share =
-      llvm::divideCeil(std::max<int64_t>(rows, 1), minChunks);
+  const int64_t share = llvm::divideCeil(std::max<int64_t>(rows, 1), minChunks);
   const int64_t most = std::min({cached, share + unit - 1, kMostRows});
   return std::max(most / unit * unit, unit);
 }
@@ -167,7 +167,8 @@ NarrowConvPlanAttr cpu::selectPlan(const NarrowConvFacts &facts) {
     tile.rows = kLineTileRows;
   const int64_t unit =
       inLines ? facts.getLinePositions() : getUnit(*micro, tile.rows);
-  int64_t chunk = inLines ? chooseLineChunk(facts) : chooseChunk(facts, usesTiles, unit);
+  int64_t chunk =
+      inLines ? chooseLineChunk(facts) : chooseChunk(facts, usesTiles, unit);
   ConvSharing threads = ConvSharing::Panels;
   // Large weights come once if all positions are there, and tile registers wait
   // for smaller ones.
