@@ -267,18 +267,18 @@ Value sardonyx::decodeSmallFloat(ImplicitLocOpBuilder &b, Value code,
       arith::ShLIOp::create(b, magnitude, number(kMantissa - mantissa));
   // Exponent 0 stands for the least one without a leading 1. As if it were one
   // like the others its numbers are y = (2^least + x) / 2, below 2^least: x is
-  // the lesser of y and 2 y - 2^least. No f32 is subnormal on the way.
-  Value y = arith::BitcastOp::create(
-      b, floats,
-      arith::AddIOp::create(b, shifted,
-                            number((kBias + least - 1) << kMantissa)));
+  // the lesser of y and 2 y - 2^least. These are not negative, so their bits
+  // compare as they do, and no f32 is subnormal on the way.
+  auto rebased = [&](int64_t exponent) {
+    return arith::AddIOp::create(b, shifted, number(exponent << kMantissa));
+  };
+  Value twice = arith::BitcastOp::create(b, floats, rebased(kBias + least));
   Value low = arith::SubFOp::create(
-      b, arith::AddFOp::create(b, y, y),
+      b, twice,
       constant(floats, b.getF32FloatAttr(std::ldexp(1.0f, int(least)))));
-  auto noNaN = arith::FastMathFlagsAttr::get(b.getContext(),
-                                             arith::FastMathFlags::nnan);
-  Value bits = arith::BitcastOp::create(
-      b, integers, arith::MinNumFOp::create(b, y, low, noNaN));
+  Value bits =
+      arith::MinUIOp::create(b, rebased(kBias + least - 1),
+                             arith::BitcastOp::create(b, integers, low));
   if (isa<Float8E5M2Type, Float16Type>(type)) {
     constexpr uint32_t kInfinity = 0x7f800000;
     const uint32_t code = uint32_t(31) << mantissa;

@@ -29,8 +29,8 @@ struct TensorValue {
 
 /// Reads the tensors of one model. Data of more than `denseLimit` bytes becomes
 /// a resource that refers to the mapped file; of elements of 2 or 4 bits it has
-/// the file's bytes, which several share. Other elements of less than 8 bits are
-/// unpacked to one a byte.
+/// the file's bytes, which several share. Other elements of less than 8 bits
+/// are unpacked to one a byte.
 class TensorReader {
 public:
   TensorReader(mlir::MLIRContext *context, const Model &model,

@@ -82,7 +82,8 @@ Cache::~Cache() {
 }
 
 void Cache::open(bool create) {
-  if (create && !sys::fs::create_directories(sys::path::parent_path(folder)))
+  const StringRef parent = sys::path::parent_path(folder);
+  if (create && (parent.empty() || !sys::fs::create_directories(parent)))
     (void)mkdir(folder.c_str(), 0700);
   descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)

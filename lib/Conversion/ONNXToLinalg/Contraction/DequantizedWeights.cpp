@@ -131,9 +131,8 @@ static Value stripTranspose(Value value, bool &isTransposed) {
 
 static bool isZero(Value value) {
   auto constant = value.getDefiningOp<onnx::ConstantOp>();
-  auto dense = constant
-                   ? constant->getAttrOfType<DenseElementsAttr>("value")
-                   : DenseElementsAttr();
+  auto dense = constant ? constant->getAttrOfType<DenseElementsAttr>("value")
+                        : DenseElementsAttr();
   return dense && dense.isSplat() && isa<FloatType>(dense.getElementType()) &&
          dense.getSplatValue<APFloat>().isZero();
 }
@@ -217,8 +216,7 @@ std::optional<Strided> Matcher::getZeroPoints() {
     return std::nullopt;
   auto type = cast<RankedTensorType>(constant.getType());
   if (hasScaleOfBlock)
-    return Strided{*zeros, transposed ? countBlocks() : 1,
-                   transposed ? 1 : n};
+    return Strided{*zeros, transposed ? countBlocks() : 1, transposed ? 1 : n};
   return Strided{*zeros, type.getNumElements() == 1 ? 0 : 1, 0};
 }
 
@@ -260,8 +258,7 @@ Value Matcher::pack(const Strided &numbers, ArrayRef<int64_t> shape,
           if (isSigned)
             number = arith::XOrIOp::create(
                 s, number, s.integer(i32, int64_t(1) << (bits - 1)));
-          number =
-              arith::ShLIOp::create(s, number, s.integer(i32, i * bits));
+          number = arith::ShLIOp::create(s, number, s.integer(i32, i * bits));
           byte = byte ? Value(arith::OrIOp::create(s, byte, number)) : number;
         }
         return {arith::TruncIOp::create(s, s.getI8Type(), byte)};
@@ -314,20 +311,19 @@ Value Matcher::leaveOutNaN(Value scales, Value bytes) {
       {IteratorType::parallel, IteratorType::parallel, IteratorType::reduction},
       [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
         Value code = arith::AndIOp::create(s, args[0], s.integer(i8, kNaN));
-        Value isNaN = s.compare(arith::CmpIPredicate::eq, code,
-                                s.integer(i8, kNaN));
-        return {arith::OrIOp::create(
-            s, args[1], arith::ExtUIOp::create(s, i8, isNaN))};
+        Value isNaN =
+            s.compare(arith::CmpIPredicate::eq, code, s.integer(i8, kNaN));
+        return {arith::OrIOp::create(s, args[1],
+                                     arith::ExtUIOp::create(s, i8, isNaN))};
       })[0];
   Type type = elementTypeOf(scales);
-  return b.map({scales, flags}, type,
-               [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                 Value isNaN = s.compare(arith::CmpIPredicate::ne, args[1],
-                                         s.integer(i8, 0));
-                 return {s.select(isNaN,
-                                  s.scalar(type, std::nan("")),
-                                  args[0])};
-               });
+  return b.map(
+      {scales, flags}, type,
+      [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+        Value isNaN =
+            s.compare(arith::CmpIPredicate::ne, args[1], s.integer(i8, 0));
+        return {s.select(isNaN, s.scalar(type, std::nan("")), args[0])};
+      });
 }
 
 std::optional<DequantizedWeights> Matcher::build() {
@@ -341,8 +337,7 @@ std::optional<DequantizedWeights> Matcher::build() {
   weights.scales = makeScales(weights.factor);
   if (!numbers || !weights.scales)
     return std::nullopt;
-  weights.bytes =
-      pack(*numbers, {n, countBlocks(), block * bits / 8}, k);
+  weights.bytes = pack(*numbers, {n, countBlocks(), block * bits / 8}, k);
   if (isa<Float8E4M3FNType>(element))
     weights.scales = leaveOutNaN(weights.scales, weights.bytes);
   if (weights.element)

@@ -68,12 +68,11 @@ FailureOr<Value> multiply(Lowering<onnx::MSMatMulNBitsOp> &b,
                          : llvm::divideCeil(blocks.count() * blocks.bits, 8);
     weights.zeroPoints = shapeAs(b, zeroPoints, {blocks.n, perRow});
   }
-  if (!weights.bytes || !weights.scales ||
-      (zeroPoints && !weights.zeroPoints))
+  if (!weights.bytes || !weights.scales || (zeroPoints && !weights.zeroPoints))
     return b.refuse("B, scales or zero_points have other sizes than N, K and "
                     "block_size say");
-  Value product = multiplyByDequantized(b, b.in.getA(), weights,
-                                        getRoundedType(b.op));
+  Value product =
+      multiplyByDequantized(b, b.in.getA(), weights, getRoundedType(b.op));
   if (!product)
     return b.refuse("A has not as many columns as K says");
   return product;

@@ -102,7 +102,8 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
       return false;
     Parameter parameter{value, getOnnxElementType(given)};
     const int64_t block = dequantize.getBlockSize();
-    const bool isOfRows = dequantize.getAxis() == 0 || dequantize.getAxis() == -2;
+    const bool isOfRows =
+        dequantize.getAxis() == 0 || dequantize.getAxis() == -2;
     if (shape.getNumElements() == 1) {
       parameter.value = b.reshape(value, {});
     } else if (block == 0 && shape.getRank() == 1 &&
@@ -121,9 +122,9 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
     parameters.push_back(parameter);
     return true;
   };
-  if (dequantize && (!add(dequantize.getXScale()) ||
-                     (dequantize.getXZeroPoint() &&
-                      !add(dequantize.getXZeroPoint()))))
+  if (dequantize &&
+      (!add(dequantize.getXScale()) ||
+       (dequantize.getXZeroPoint() && !add(dequantize.getXZeroPoint()))))
     return b.refuse("its scales do not fit");
   std::optional<PackedConstant> numbers = createPackedConstant(b, constant);
   if (!numbers)
@@ -134,22 +135,24 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
   sizes.push_back(b.size(columns));
   auto body = [&](OpBuilder &inner, Location at, ValueRange i) -> Value {
     TensorBuilder s(at, inner);
-    Value row = checkedIndex(inner, at, s.extract(indices, i.drop_back()),
-                             extent);
-    Value code = numbers->extract(
-        s, s.add(s.mul(row, s.index(columns)), i.back()));
-    Value number = loadScalar(inner, at, s.convert(code, s.getI8Type()), element);
+    Value row =
+        checkedIndex(inner, at, s.extract(indices, i.drop_back()), extent);
+    Value code =
+        numbers->extract(s, s.add(s.mul(row, s.index(columns)), i.back()));
+    Value number =
+        loadScalar(inner, at, s.convert(code, s.getI8Type()), element);
     if (!dequantize)
-      return storeScalar(inner, at,
-                         castScalar(inner, at, number, element, result), result);
+      return storeScalar(
+          inner, at, castScalar(inner, at, number, element, result), result);
     const Type f32 = s.getF32Type();
     auto load = [&](const Parameter &parameter) {
       SmallVector<Value> place;
       auto divide = [&](Value index, int64_t by) {
         if (by)
           place.push_back(
-              by == 1 ? index
-                      : arith::DivUIOp::create(s, index, s.index(by)).getResult());
+              by == 1
+                  ? index
+                  : arith::DivUIOp::create(s, index, s.index(by)).getResult());
       };
       divide(row, parameter.rows);
       divide(i.back(), parameter.columns);
@@ -164,8 +167,8 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
     return storeScalar(inner, at, castScalar(inner, at, value, f32, result),
                        result);
   };
-  Value rows = createIndexed(b, b.getLoc(), sizes, convertElementType(result),
-                             body);
+  Value rows =
+      createIndexed(b, b.getLoc(), sizes, convertElementType(result), body);
   return b.replace(rows);
 }
 

@@ -58,8 +58,8 @@ std::optional<PackedConstant> createPackedConstant(TensorBuilder &b,
     return std::nullopt;
   if (isPacked(op))
     constant.step = constant.bits;
-  const int64_t size = llvm::divideCeil(
-      value.getNumElements() * constant.step, kByte);
+  const int64_t size =
+      llvm::divideCeil(value.getNumElements() * constant.step, kByte);
   auto type = RankedTensorType::get({size}, b.getI8Type());
   ElementsAttr bytes;
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value)) {

@@ -84,22 +84,21 @@ public:
       number = convertToF32(b, number);
       return type.isF32() ? number : arith::TruncFOp::create(b, type, number);
     };
-    return elementwise(
-        {panels, blocks, zeros ? 2 : 1, kPanelWidth}, type, [&] {
-          Value at = index(1);
-          Value isScale = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                                index(2), constant(0));
-          Value column = arith::AddIOp::create(
-              b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
-              index(3));
-          return whereColumn(column, [&](Value column) -> Value {
-            Value scale = convert(extract(op.getScales(), {column, at}));
-            if (!zeros)
-              return scale;
-            return arith::SelectOp::create(b, isScale, scale,
-                                           convert(zeroPoint(column, at)));
-          });
-        });
+    return elementwise({panels, blocks, zeros ? 2 : 1, kPanelWidth}, type, [&] {
+      Value at = index(1);
+      Value isScale = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            index(2), constant(0));
+      Value column = arith::AddIOp::create(
+          b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
+          index(3));
+      return whereColumn(column, [&](Value column) -> Value {
+        Value scale = convert(extract(op.getScales(), {column, at}));
+        if (!zeros)
+          return scale;
+        return arith::SelectOp::create(b, isScale, scale,
+                                       convert(zeroPoint(column, at)));
+      });
+    });
   }
 
 private:

@@ -105,9 +105,9 @@ private:
     return emitElement(b, op.getRhs(), indices);
   }
   Value scale(Value block, int64_t which) {
-    return convertToF32(b,
-                        emitElement(b, op.getScales(),
-                                    {panel, block, math.constant(which), column}));
+    return convertToF32(
+        b, emitElement(b, op.getScales(),
+                       {panel, block, math.constant(which), column}));
   }
   Value constant(int64_t value, unsigned bits) {
     return arith::ConstantIntOp::create(b, value, bits);

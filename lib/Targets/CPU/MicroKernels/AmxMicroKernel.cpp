@@ -312,7 +312,7 @@ const MicroKernel &getAmxBf16x6() {
 
 const MicroKernel &getAmxBf16x3() {
   static const Amx kernel(
-      "amx_bf16x3", 
+      "amx_bf16x3",
       {PackedElement::U2, PackedElement::U4, PackedElement::U8,
        PackedElement::F4, PackedElement::F8E4M3, PackedElement::F8E5M2},
       MicroKernel::Unit::SplitTiles, splitsFloats,
@@ -321,16 +321,16 @@ const MicroKernel &getAmxBf16x3() {
 }
 
 const MicroKernel &getAmxBf16x1() {
-  static const Amx kernel(
-      "amx_bf16x1", 
-      {PackedElement::U2, PackedElement::U4, PackedElement::U8,
-       PackedElement::F4, PackedElement::F8E4M3, PackedElement::F8E5M2},
-      MicroKernel::Unit::SplitTiles,
-      [](TargetAttr target) {
-        return target.getBf16() == Bf16Product::Amx &&
-               target.getVectorBits() >= 512;
-      },
-      {/*rowParts=*/1, /*columnParts=*/1});
+  static const Amx kernel("amx_bf16x1",
+                          {PackedElement::U2, PackedElement::U4,
+                           PackedElement::U8, PackedElement::F4,
+                           PackedElement::F8E4M3, PackedElement::F8E5M2},
+                          MicroKernel::Unit::SplitTiles,
+                          [](TargetAttr target) {
+                            return target.getBf16() == Bf16Product::Amx &&
+                                   target.getVectorBits() >= 512;
+                          },
+                          {/*rowParts=*/1, /*columnParts=*/1});
   return kernel;
 }
 

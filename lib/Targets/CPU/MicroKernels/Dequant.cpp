@@ -26,10 +26,10 @@ namespace {
 class Dequant : public MicroKernel {
 public:
   Dequant()
-      : MicroKernel("dequant",
-                    {PackedElement::U2, PackedElement::U4, PackedElement::U8,
-                     PackedElement::F4, PackedElement::F8E4M3,
-                     PackedElement::F8E5M2}) {}
+      : MicroKernel("dequant", {PackedElement::U2, PackedElement::U4,
+                                PackedElement::U8, PackedElement::F4,
+                                PackedElement::F8E4M3, PackedElement::F8E5M2}) {
+  }
 
   bool isSupported(TargetAttr) const override { return true; }
 

@@ -33,8 +33,8 @@ Value cpu::emitLoadParameters(ImplicitLocOpBuilder &b, Value memref,
                                  loaded);
   Value bits = vector::BitCastOp::create(
       b, VectorType::get({width}, b.getI16Type()), loaded);
-  bits = arith::ExtUIOp::create(b, VectorType::get({width}, b.getI32Type()),
-                                bits);
+  bits =
+      arith::ExtUIOp::create(b, VectorType::get({width}, b.getI32Type()), bits);
   return decodeSmallFloat(b, bits, b.getF16Type());
 }
 
@@ -42,8 +42,8 @@ Value cpu::emitLoadParameters(ImplicitLocOpBuilder &b, Value memref,
 static Value emitParameters(ImplicitLocOpBuilder &b, const PackedTile &tile,
                             Value panel, Value block, int64_t which) {
   return emitLoadParameters(
-      b, tile.scales,
-      {panel, block, IndexMath(b).constant(which), tile.column}, tile.width);
+      b, tile.scales, {panel, block, IndexMath(b).constant(which), tile.column},
+      tile.width);
 }
 
 DequantNumbers::DequantNumbers(ImplicitLocOpBuilder &b, const PackedTile &tile,
