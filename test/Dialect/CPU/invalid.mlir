@@ -695,3 +695,19 @@ module attributes {test.layout = #cpu.filters<bf16x2, rows = 8>} {
 // expected-error@+1 {{sums of bf16 come in blocks of 32 filters, and neither for 'winograd' nor in lanes}}
 module attributes {test.layout = #cpu.filters<bf16x2, rows = 32, winograd = 2>} {
 }
+
+// -----
+
+func.func @zero_points_of_floats(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x2x32xf32>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{floats of 4 or 8 bits have no zero points}}
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x2x32xf32>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<f4, panel = 32>} -> tensor<8x40xf32>
+  return
+}
+
+// -----
+
+func.func @scales_of_f64(%a: tensor<8x48xf32>, %b: tensor<2x12x64xi8>, %s: tensor<2x2x1x32xf64>, %c: tensor<8x40xf32>) {
+  // expected-error@+1 {{scales are of f32 or, of numbers of a few bits, of f16 or bf16, not of 'f64'}}
+  %0 = cpu.packed_matmul ins(%a, %b, %s : tensor<8x48xf32>, tensor<2x12x64xi8>, tensor<2x2x1x32xf64>) outs(%c : tensor<8x40xf32>) {block = 32 : i64, packing = #cpu.packing<u4, panel = 32>} -> tensor<8x40xf32>
+  return
+}

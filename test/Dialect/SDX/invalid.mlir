@@ -200,6 +200,22 @@ func.func @dequant_half_bytes(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: 
 
 // -----
 
+func.func @dequant_element(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) -> tensor<8x40xf32> {
+  // expected-error@+1 {{'element' must be f4E2M1FN, f8E4M3FN or f8E5M2, got 'f16'}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64, element = f16} -> tensor<8x40xf32>
+  return %0 : tensor<8x40xf32>
+}
+
+// -----
+
+func.func @dequant_bits_of_element(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) -> tensor<8x40xf32> {
+  // expected-error@+1 {{weights of 'f8E5M2' must have its bits and no zero points}}
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64, element = f8E5M2} -> tensor<8x40xf32>
+  return %0 : tensor<8x40xf32>
+}
+
+// -----
+
 func.func @dequant_open_depth(%a: tensor<8x?xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
   // expected-error@+1 {{K and the sizes of weights must be known}}
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x?xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>

@@ -2,6 +2,7 @@
 
 // Two integers of 4 bits in a byte are of columns half a panel apart, four bytes
 // beside each other of neighbours along K. Columns past the last of 40 are zero.
+// Scales of 16 bits stay so.
 // CHECK-LABEL: @four_bits
 // CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x64xi8>)
 // CHECK: %[[WORD:.*]] = arith.divui %{{.*}}, %c4
@@ -78,6 +79,29 @@ func.func @two_bits(%a: tensor<?x72xf32>, %w: tensor<40x5x4xi8>, %s: tensor<40x5
   %0 = sdx.dequant_matmul ins(%a, %w, %s, %z : tensor<?x72xf32>, tensor<40x5x4xi8>, tensor<40x5xf32>, tensor<40x2xi8>) outs(%c : tensor<?x40xf32>)
       {bits = 2 : i64, block = 16 : i64} -> tensor<?x40xf32>
   return %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// Floats are packed as integers are.
+// CHECK-LABEL: @floats
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x64xi8>)
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1x32xbf16>)
+// CHECK: cpu.packed_matmul ins(%arg0, %[[W]], %[[S]] :
+// CHECK-SAME: #cpu.packing<f4, panel = 32>, whole_zeros}
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x128xi8>)
+// CHECK: cpu.packed_matmul
+// CHECK-SAME: #cpu.packing<f8e4m3, panel = 32>, whole_zeros}
+// CHECK: cpu.packed_matmul
+// CHECK-SAME: #cpu.packing<f8e5m2, panel = 32>, whole_zeros}
+func.func @floats(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xbf16>, %v: tensor<40x2x32xi8>, %c: tensor<?x40xf32>) -> (tensor<?x40xf32>, tensor<?x40xf32>, tensor<?x40xf32>) {
+  %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xbf16>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64, element = f4E2M1FN} -> tensor<?x40xf32>
+  %1 = sdx.dequant_matmul ins(%a, %v, %s : tensor<?x48xf32>, tensor<40x2x32xi8>, tensor<40x2xbf16>) outs(%c : tensor<?x40xf32>)
+      {bits = 8 : i64, block = 32 : i64, element = f8E4M3FN} -> tensor<?x40xf32>
+  %2 = sdx.dequant_matmul ins(%a, %v, %s : tensor<?x48xf32>, tensor<40x2x32xi8>, tensor<40x2xbf16>) outs(%c : tensor<?x40xf32>)
+      {bits = 8 : i64, block = 32 : i64, element = f8E5M2} -> tensor<?x40xf32>
+  return %0, %1, %2 : tensor<?x40xf32>, tensor<?x40xf32>, tensor<?x40xf32>
 }
 
 // -----
