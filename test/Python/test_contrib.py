@@ -492,7 +492,7 @@ def test_matmul_nbits_shapes(cpu):
 
 @pytest.mark.parametrize("kind", ["uint8", "int8", "uint4", "int4", "uint2", "int2"])
 def test_dequantized_weights(kind):
-    """Products with dequantised weights of a few bits are MatMulNBits, however they are scaled and laid out."""
+    """Products with dequantised weights of a few bits read them packed, however they are scaled and laid out."""
     bits, signed = int(kind[-1]), kind[0] == "i"
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1)) if signed else (0, 2**bits)
     onnx_type = getattr(onnx.TensorProto, kind.upper())
@@ -532,7 +532,7 @@ def test_dequantized_weights(kind):
             tensors,
         )
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13).SerializeToString()
-        assert "MatMulNBits" in sdx.compile(proto, to="onnx"), (has_zero, block, form)
+        assert "sdx.dequant_matmul" in sdx.compile(proto, to="linalg"), (has_zero, block, form)
         (y,) = sdx.InferenceSession(proto).run(None, {"x": x})
         want = x @ weights + (bias if "gemm" in form else 0)
         np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-4)
