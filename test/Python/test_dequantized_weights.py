@@ -64,7 +64,11 @@ class Product:
 
     types = {"FLOAT": np.float32, "FLOAT16": np.float16, "FLOAT8E8M0": ml_dtypes.float8_e8m0fnu}
 
-    def load(self, rows, codes=None, **options):
+    def load(self, *given, **options):
+        session = self.session(*given, **options)
+        return lambda x: session.run(None, {"x": x})[0]
+
+    def session(self, rows, codes=None, **options):
         isTurned = self.how != "MatMul"
         turn = lambda of: of.T if isTurned and np.ndim(of) == 2 else of  # noqa: E731
         number = TensorProto.FLOAT if self.scale == "FLOAT8E8M0" else getattr(TensorProto, self.scale)
@@ -93,16 +97,19 @@ class Product:
             nodes.append(helper.make_node("MatMul", ["x", "d"], ["y"]))
         value = lambda name, size: helper.make_tensor_value_info(name, number, [rows, size])  # noqa: E731
         graph = helper.make_graph(nodes, "g", [value("x", self.k)], [value("y", self.n)], tensors)
-        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12)
-        return load(proto, **options)
+        return make_session(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=12), **options)
 
 
-def load(proto, **options):
+def make_session(proto, **options):
     given = sdx.SessionOptions()
     given.cache = False
     for key, option in options.items():
         setattr(given, key, option)
-    session = sdx.InferenceSession(proto.SerializeToString(), given)
+    return sdx.InferenceSession(proto.SerializeToString(), given)
+
+
+def load(proto, **options):
+    session = make_session(proto, **options)
     return lambda x: session.run(None, {"x": x})[0]
 
 
@@ -212,6 +219,17 @@ def test_special_weights(kind, code, cpu):
             assert (result[:, 3] == -np.inf).all()
         others = np.delete(np.arange(70), 3)
         assert error(result[:, others], wanted[:, others]) < 2e-6
+
+
+@pytest.mark.parametrize("how", ["MatMul", "Gemm"])
+@pytest.mark.parametrize("kind, scale", [("INT4", "FLOAT"), ("INT8", "FLOAT16"), ("FLOAT4E2M1", "FLOAT8E8M0"), ("FLOAT8E4M3FN", "FLOAT")])
+def test_weights_stay_packed(kind, scale, how):
+    """A session holds as many bytes as there are bits of weights and scales, those of 8 bits as 16."""
+    k, n, block = 1024, 1024, 32
+    product = Product(kind, k, n, block, how, scale=scale)
+    session = product.session("m")
+    bits = {"FLOAT": 32, "FLOAT16": 16, "FLOAT8E8M0": 16}[scale]
+    assert session.bytes_held < 1.05 * k * n * (BITS[kind] + bits / block) / 8
 
 
 def test_gemm_adds_and_scales():

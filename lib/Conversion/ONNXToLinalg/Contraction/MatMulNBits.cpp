@@ -53,9 +53,8 @@ Type getRoundedType(onnx::MSMatMulNBitsOp op) {
 FailureOr<Value> multiply(Lowering<onnx::MSMatMulNBitsOp> &b,
                           const Blocks &blocks) {
   RankedTensorType lhs = rankedType(b.in.getA());
-  if (lhs.getRank() == 0 ||
-      (!ShapedType::isDynamic(lhs.getShape().back()) &&
-       lhs.getShape().back() != blocks.k))
+  if (lhs.getRank() == 0 || (!ShapedType::isDynamic(lhs.getShape().back()) &&
+                             lhs.getShape().back() != blocks.k))
     return b.refuse("A has not as many columns as K says");
   DequantizedWeights weights;
   weights.k = blocks.k;
