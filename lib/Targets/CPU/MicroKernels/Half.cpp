@@ -22,8 +22,8 @@ using namespace sardonyx::cpu;
 Value cpu::emitHalves(ImplicitLocOpBuilder &b, const PackedTile &tile,
                       Value panel, Value k) {
   Value halves = emitLoad(b, tile.rhs, {panel, k, tile.column}, tile.width);
-  return arith::ExtFOp::create(
-      b, VectorType::get({tile.width}, b.getF32Type()), halves);
+  return arith::ExtFOp::create(b, VectorType::get({tile.width}, b.getF32Type()),
+                               halves);
 }
 
 namespace {
