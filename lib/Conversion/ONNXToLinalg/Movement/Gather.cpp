@@ -67,6 +67,57 @@ LogicalResult lowerTableOfBytes(Lowering<onnx::GatherOp> &b) {
             }));
 }
 
+/// A scale or a zero point of a matrix.
+struct Parameter {
+  Value value;
+  Type element;
+  /// Neighbours along each dimension that share one; 0: all.
+  std::array<int64_t, 2> shared = {0, 0};
+
+  /// That of the element at `position`, as f32.
+  Value load(TensorBuilder &s, ArrayRef<Value> position) const {
+    SmallVector<Value> place;
+    for (auto [index, by] : llvm::zip_equal(position, shared))
+      if (by)
+        place.push_back(
+            by == 1
+                ? index
+                : arith::DivUIOp::create(s, index, s.index(by)).getResult());
+    Value loaded = loadScalar(s, s.getLoc(), s.extract(value, place), element);
+    return castScalar(s, s.getLoc(), loaded, element, s.getF32Type());
+  }
+};
+
+/// `given`, a scale or a zero point of `op`; none where it does not fit.
+std::optional<Parameter> findParameter(Lowering<onnx::GatherOp> &b,
+                                       onnx::DequantizeLinearOp op,
+                                       Value given) {
+  Value value = b.rewriter.getRemappedValue(given);
+  auto matrix = cast<RankedTensorType>(op.getX().getType());
+  auto shape = value ? rankedType(value) : RankedTensorType();
+  if (!shape || !shape.hasStaticShape())
+    return std::nullopt;
+  Parameter parameter{value, getOnnxElementType(given)};
+  const int64_t block = op.getBlockSize();
+  const int64_t axis = op.getAxis() < 0 ? op.getAxis() + 2 : op.getAxis();
+  if (shape.getNumElements() == 1) {
+    parameter.value = b.reshape(value, {});
+  } else if (block == 0 && shape.getRank() == 1 &&
+             shape.getDimSize(0) == matrix.getDimSize(axis)) {
+    parameter.shared[axis] = 1;
+  } else if (block > 0 && shape.getRank() == 2) {
+    parameter.shared = {1, 1};
+    parameter.shared[axis] = block;
+    for (int64_t dim = 0; dim < 2; ++dim)
+      if (shape.getDimSize(dim) !=
+          llvm::divideCeil(matrix.getDimSize(dim), parameter.shared[dim]))
+        return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  return parameter;
+}
+
 /// Rows of a large constant of 2, 4 or 8 bits that DequantizeLinear or Cast
 /// makes other numbers of: the numbers of these rows are made.
 LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
@@ -84,52 +135,21 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
   if (!type || type.getRank() != 2 || type.getNumElements() < kLarge ||
       (b.op.getAxis() != 0 && b.op.getAxis() != -2))
     return b.refuse("no rows of a large constant of few bits");
-  const Type element = type.getElementType();
-  const Type result = getOnnxElementType(b.op.getOutput());
-  const int64_t columns = type.getDimSize(1);
-
-  /// A scale or a zero point, and which of a row and a column it is of.
-  struct Parameter {
-    Value value;
-    Type element;
-    int64_t rows = 0, columns = 0; // that share one; 0: all
-  };
-  SmallVector<Parameter> parameters;
-  auto add = [&](Value given) {
-    Value value = b.rewriter.getRemappedValue(given);
-    auto shape = value ? rankedType(value) : RankedTensorType();
-    if (!shape || !shape.hasStaticShape())
-      return false;
-    Parameter parameter{value, getOnnxElementType(given)};
-    const int64_t block = dequantize.getBlockSize();
-    const bool isOfRows =
-        dequantize.getAxis() == 0 || dequantize.getAxis() == -2;
-    if (shape.getNumElements() == 1) {
-      parameter.value = b.reshape(value, {});
-    } else if (block == 0 && shape.getRank() == 1 &&
-               shape.getDimSize(0) == type.getDimSize(isOfRows ? 0 : 1)) {
-      (isOfRows ? parameter.rows : parameter.columns) = 1;
-    } else if (block > 0 && shape.getRank() == 2) {
-      parameter.rows = isOfRows ? block : 1;
-      parameter.columns = isOfRows ? 1 : block;
-      if (shape.getDimSize(0) !=
-              llvm::divideCeil(type.getDimSize(0), parameter.rows) ||
-          shape.getDimSize(1) != llvm::divideCeil(columns, parameter.columns))
-        return false;
-    } else {
-      return false;
-    }
-    parameters.push_back(parameter);
-    return true;
-  };
-  if (dequantize &&
-      (!add(dequantize.getXScale()) ||
-       (dequantize.getXZeroPoint() && !add(dequantize.getXZeroPoint()))))
-    return b.refuse("its scales do not fit");
+  std::optional<Parameter> scale, zeroPoint;
+  if (dequantize) {
+    scale = findParameter(b, dequantize, dequantize.getXScale());
+    if (Value given = dequantize.getXZeroPoint())
+      zeroPoint = findParameter(b, dequantize, given);
+    if (!scale || (dequantize.getXZeroPoint() && !zeroPoint))
+      return b.refuse("its scales do not fit");
+  }
   std::optional<PackedConstant> numbers = createPackedConstant(b, constant);
   if (!numbers)
     return b.refuse("no constant of 2, 4 or 8 bits");
 
+  const Type element = type.getElementType();
+  const Type result = getOnnxElementType(b.op.getOutput());
+  const int64_t columns = type.getDimSize(1);
   Value indices = b.in.getIndices(), extent = b.index(type.getDimSize(0));
   Sizes sizes = b.dims(indices);
   sizes.push_back(b.size(columns));
@@ -145,25 +165,10 @@ LogicalResult lowerRowsOfDequantized(Lowering<onnx::GatherOp> &b) {
       return storeScalar(
           inner, at, castScalar(inner, at, number, element, result), result);
     const Type f32 = s.getF32Type();
-    auto load = [&](const Parameter &parameter) {
-      SmallVector<Value> place;
-      auto divide = [&](Value index, int64_t by) {
-        if (by)
-          place.push_back(
-              by == 1
-                  ? index
-                  : arith::DivUIOp::create(s, index, s.index(by)).getResult());
-      };
-      divide(row, parameter.rows);
-      divide(i.back(), parameter.columns);
-      Value loaded = loadScalar(inner, at, s.extract(parameter.value, place),
-                                parameter.element);
-      return castScalar(inner, at, loaded, parameter.element, f32);
-    };
     Value value = castScalar(inner, at, number, element, f32);
-    if (parameters.size() > 1)
-      value = s.sub(value, load(parameters[1]));
-    value = s.mul(value, load(parameters[0]));
+    if (zeroPoint)
+      value = s.sub(value, zeroPoint->load(s, {row, i.back()}));
+    value = s.mul(value, scale->load(s, {row, i.back()}));
     return storeScalar(inner, at, castScalar(inner, at, value, f32, result),
                        result);
   };
