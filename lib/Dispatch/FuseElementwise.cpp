@@ -141,10 +141,12 @@ static bool leavesSmallResult(linalg::GenericOp producer, OpOperand *fused) {
 }
 
 /// Whether `op` computes elements of others that it picks from tensors by
-/// computed positions, as a resize does.
+/// computed positions, as a resize does, and checks none of these.
 static bool isPick(Operation *op) {
   auto generic = dyn_cast<linalg::GenericOp>(op);
   return generic && generic.hasPureTensorSemantics() &&
+         llvm::all_of(generic.getBody()->getOperations(),
+                      [](Operation &inner) { return isPure(&inner); }) &&
          generic.getNumParallelLoops() == generic.getNumLoops() &&
          llvm::all_of(generic.getIndexingMapsArray(), isOrderedProjection);
 }

@@ -183,3 +183,26 @@ func.func @picks(%x: tensor<5x8xf32>, %e: tensor<6x8xf32>) -> tensor<6x8xf32> {
   %1 = linalg.exp ins(%0 : tensor<6x8xf32>) outs(%e : tensor<6x8xf32>) -> tensor<6x8xf32>
   return %1 : tensor<6x8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0) -> (d0)>
+
+// What checks positions runs as often as it is written.
+// CHECK-LABEL: @checked_picks
+// CHECK:         linalg.generic
+// CHECK:           sdx.check
+// CHECK:         linalg.generic
+// CHECK-NOT:       sdx.check
+// CHECK:         return
+func.func @checked_picks(%x: tensor<?xf32>, %i: tensor<6xindex>, %n: index, %e: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%i : tensor<6xindex>) outs(%e : tensor<6xf32>) {
+  ^bb0(%k: index, %o: f32):
+    %c = arith.cmpi ult, %k, %n : index
+    sdx.check %c, "no such row"
+    %v = tensor.extract %x[%k] : tensor<?xf32>
+    linalg.yield %v : f32
+  } -> tensor<6xf32>
+  %1 = linalg.exp ins(%0 : tensor<6xf32>) outs(%e : tensor<6xf32>) -> tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
