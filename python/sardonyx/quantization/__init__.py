@@ -20,6 +20,7 @@ from .calibrate import (
     load_tensors_data,
     save_tensors_data,
 )
+from .contract import Refused, Result
 from .plan import Plan
 from .qdq_quantizer import QDQQuantizer
 from .quant_types import QuantFormat, QuantizationMode, QuantType
@@ -54,7 +55,7 @@ def as_onnxruntime() -> None:
 
 __all__ = [
     "CalibraterBase", "CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "MinMaxCalibrater",
-    "Plan", "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "StaticQuantConfig", "TensorData", "TensorsData",
+    "Plan", "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "Refused", "Result", "StaticQuantConfig", "TensorData", "TensorsData",
     "apply_plan", "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
     "quantize_static", "save_tensors_data", "write_calibration_table",
 ]  # fmt: skip

@@ -240,8 +240,21 @@ _BOTH = (
 )  # fmt: skip
 
 
-def quantize(model_input, model_output, quant_config):
-    """Quantises by a StaticQuantConfig, a DynamicQuantConfig or a configuration of weights of few bits."""
+def quantize(*arguments, **keywords):
+    """Quantises within measured bounds, or by a configuration as in onnxruntime.
+
+    `quantize(model, data, max_error=0.01, metric="top1", min_speedup=1.2, …)` is `contract.quantize_within`;
+    `quantize(model_input, model_output, quant_config)` takes a StaticQuantConfig, a DynamicQuantConfig or a
+    configuration of weights of few bits. Which is meant shows in `max_error`.
+    """
+    if "max_error" in keywords:
+        from .contract import quantize_within
+
+        return quantize_within(*arguments, **keywords)
+    return _quantize_by_configuration(*arguments, **keywords)
+
+
+def _quantize_by_configuration(model_input, model_output, quant_config):
     from .matmul_nbits_quantizer import MatMulNBitsQuantizer, WeightOnlyQuantConfig
 
     arguments = {name: getattr(quant_config, name, None) for name in _BOTH}

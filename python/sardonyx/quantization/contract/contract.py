@@ -1,0 +1,313 @@
+"""The loop that holds bounds: int8 where samples allow it, float where they don't, nothing where it can't be had."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import time
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import onnx
+
+from ..model_files import load_model, save_model, size_of
+from .metrics import Metric, bound_of, metric_of
+from .regions import Int8Quantization
+from .samples import read_samples, split
+from .timing import Speed, compare_speed
+
+logger = logging.getLogger("sardonyx")
+
+_LOST = 0.1  # of a consumer's variance: such a tensor goes back to float without further trials
+
+
+class Refused(ValueError):
+    """No plan holds the bounds, or it can't be told; nothing was written. `report` holds what was tried."""
+
+    def __init__(self, sentence, report=None):
+        super().__init__(sentence)
+        self.report = report or {}
+
+
+@dataclass
+class Result:
+    model: onnx.ModelProto
+    plan: object
+    report: dict = field(default_factory=dict)
+
+    def table(self) -> str:
+        """The summary, and a line for each node that stays float."""
+        summary = self.report["summary"]
+        lines = [
+            f"{summary['metric']}: float {summary['before_text']}, quantised {summary['after_text']}, "
+            f"loss {summary['loss']:.4g} of at most {summary['max_error']:.4g} "
+            f"({summary['loss_low']:.2g}…{summary['loss_high']:.2g})",
+            f"bytes: {summary['bytes_before']:,} → {summary['bytes_after']:,}",
+        ]
+        speed = self.report.get("speed")
+        if speed:
+            lines.append(
+                f"time: {speed['float_ms']:.3f} ms → {speed['quantized_ms']:.3f} ms "
+                f"({speed['ratio']:.2f}×, {speed['low']:.2f}…{speed['high']:.2f})"
+            )
+        rows = list(self.report["float"].items())
+        width = max((len(name) for name, _ in rows), default=0)
+        return "\n".join(lines + [f"  float: {name:{width}}  {reason}" for name, reason in rows])
+
+    def save_report(self, path) -> None:
+        with open(path, "w") as file:
+            json.dump(self.report, file, indent=1)
+
+
+@dataclass
+class _Score:
+    rows: np.ndarray
+    value: float
+    loss: float = 0.0
+
+
+class _Judge:
+    """Runs models on the holdout and compares them with the float model there."""
+
+    def __init__(self, model, holdout, metric, max_error, threads, seed):
+        self.holdout, self.threads, self.seed = holdout, threads, seed
+        labelled = holdout.labels is not None
+        self.metric: Metric = metric_of(metric, labelled)
+        self.labelled = labelled
+        self.run = self.runner(model)
+        outputs = [self.run(feeds) for feeds in holdout.feeds]
+        self.expected = holdout.labels if labelled else outputs
+        self.before = self._score(outputs)
+        self.bound = bound_of(max_error, self.before.value)
+
+    def runner(self, model):
+        from sardonyx import InferenceSession, SessionOptions
+
+        options = SessionOptions()
+        if self.threads:
+            options.intra_op_num_threads = self.threads
+        session = InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        wanted = [entry.name for entry in session.get_inputs()]
+        return lambda feeds: session.run(None, {name: feeds[name] for name in wanted if name in feeds})
+
+    def _score(self, outputs) -> _Score:
+        parts = [
+            np.atleast_1d(self.metric.rows(found, wanted, self.labelled)) for found, wanted in zip(outputs, self.expected)
+        ]
+        rows = np.concatenate(parts)
+        if not np.isfinite(rows).all():
+            return _Score(rows, float("nan"), float("inf"))
+        return _Score(rows, self.metric.value(rows))
+
+    def score(self, run) -> _Score:
+        score = self._score([run(feeds) for feeds in self.holdout.feeds])
+        if np.isfinite(score.loss):
+            score.loss = self.metric.loss(self.before.value, score.value)
+        return score
+
+    def holds(self, score) -> bool:
+        return score.loss <= self.bound
+
+    def interval(self, score):
+        """Ends of the 95 % interval of the loss, by resampling rows."""
+        random = np.random.default_rng(self.seed)
+        count = len(score.rows)
+        losses = []
+        for _ in range(400):
+            chosen = random.integers(0, count, count)
+            before, after = self.metric.value(self.before.rows[chosen]), self.metric.value(score.rows[chosen])
+            losses.append(self.metric.loss(before, after))
+        low, high = np.percentile(losses, [2.5, 97.5])
+        return float(low), float(high)
+
+    def resolution(self) -> float:
+        """The least loss of top-1 that the rows can tell, or 0 for metrics whose rows are compared in pairs."""
+        if self.metric.name != "top1":
+            return 0.0
+        count, share = len(self.before.rows), self.before.value
+        share = min(max(share, 1 / count), 1 - 1 / count) if count > 1 else 0.5
+        return 1.96 * (share * (1 - share) / count) ** 0.5
+
+    def goal(self) -> str:
+        value = self.before.value - self.bound if self.metric.better == "higher" else self.before.value + self.bound
+        return f"{self.metric.name} {'≥' if self.metric.better == 'higher' else '≤'} {self.metric.text(value)}"
+
+
+def quantize_within(
+    model, data, max_error, metric=None, min_speedup=None, output=None, precision="int8", holdout=0.2, keep_float=None,
+    threads=None, time_limit=600, max_size=None, seed=0,
+) -> Result:  # fmt: skip
+    """Quantises as much of a model as keeps within bounds that are measured here; raises Refused where none does.
+
+    :param model: a path or a ModelProto, which is not changed.
+    :param data: samples as for `quantize_static`, or a pair (samples, labels) of equal length. A sample may be a batch.
+    :param max_error: how much worse the metric may get: a number, or "1%" of the float model's value.
+    :param metric: "top1", "cosine", "snr", "psnr", "kl", "mse", "l2" or a function (outputs, expected) → numbers with
+        an attribute `better`. Without labels the float model's outputs are what is expected.
+    :param min_speedup: how many times faster the model must be; the lower end of a 95 % interval counts.
+    :param output: a path; nothing is written if the bounds aren't held.
+    :param holdout: the share of samples that judges and does not find ranges, or samples of their own for that.
+    :param keep_float: names or patterns of nodes.
+    :param time_limit: seconds after which no further plan is tried.
+    :param max_size: bytes of the model.
+    """
+    if precision != "int8":
+        raise ValueError(f"bounds are kept for precision int8, not for {precision}")
+    start = time.monotonic()
+    original = load_model(model)
+    finding, judging = split(read_samples(data), holdout, seed)
+    judge = _Judge(original, judging, metric, max_error, threads, seed)
+    if judge.bound < judge.resolution():
+        raise Refused(
+            f"max_error {100 * judge.bound:.3g} % is finer than {len(judge.before.rows)} samples can tell "
+            f"(±{100 * judge.resolution():.2g} points)."
+        )
+    search = _Search(Int8Quantization(original, finding.feeds, keep_float), judge, start + time_limit)
+    report = {"steps": search.steps}
+    everything = search.try_regions([])
+    fastest = None
+    if min_speedup is not None:
+        fastest = compare_speed(judge.run, everything.run, judging.feeds, seed=seed)
+        report["fastest"] = asdict(fastest)
+        _refuse_if_slow(fastest, min_speedup, everything, search, report, None)
+    best = search.find(everything)
+    if not judge.holds(best.score):
+        why = _culprits(search)
+        late = " in the time given" if time.monotonic() > search.deadline else ""
+        raise Refused(
+            f"No plan reaches {judge.goal()}{late}: the best has {judge.metric.text(best.score.value)}.{why}", report
+        )
+    speed = fastest
+    if min_speedup is not None and best is not everything:
+        speed = compare_speed(judge.run, best.run, judging.feeds, seed=seed)
+        _refuse_if_slow(fastest, min_speedup, everything, search, report, (speed, best))
+    onnx.checker.check_model(best.model)
+    sizes = size_of(original), size_of(best.model)
+    if max_size is not None and sizes[1] > max_size:
+        raise Refused(f"The model within the bounds has {sizes[1]:,} bytes, more than max_size {max_size:,}.", report)
+    low, high = judge.interval(best.score)
+    if len(judge.before.rows) < 32 and high - best.score.loss > judge.bound:
+        raise Refused(
+            f"max_error {judge.bound:.3g} is finer than {len(judge.before.rows)} samples can tell "
+            f"({low:.2g}…{high:.2g}).", report
+        )  # fmt: skip
+    errors: dict[str, float] = {}
+    for region in reversed(search.regions):  # the worst last, which stays
+        errors.update(dict.fromkeys(region.nodes, region.error))
+    report.update(
+        summary={
+            "metric": judge.metric.name, "before": judge.before.value, "after": best.score.value,
+            "before_text": judge.metric.text(judge.before.value), "after_text": judge.metric.text(best.score.value),
+            "loss": best.score.loss, "loss_low": low, "loss_high": high, "max_error": judge.bound,
+            "samples": len(finding), "holdout": len(judging), "rows": len(judge.before.rows), "seed": seed,
+            "bytes_before": sizes[0], "bytes_after": sizes[1], "machine": platform.processor() or platform.machine(),
+            "seconds": time.monotonic() - start,
+        },
+        speed=asdict(speed) if speed else None,
+        float=best.floats,
+        nodes={
+            name: {"precision": node.precision, "reason": node.reason, "error": errors.get(name)}
+            for name, node in best.plan.nodes.items()
+        },
+    )  # fmt: skip
+    if output is not None:
+        save_model(best.model, os.fspath(output))
+    return Result(best.model, best.plan, report)
+
+
+@dataclass
+class _Try:
+    regions: list
+    floats: dict  # {node: reason} of those that are kept or given back
+    model: onnx.ModelProto
+    plan: object
+    run: object
+    score: _Score
+
+
+class _Search:
+    """Gives regions back to float, the worst first, until the bound holds; then takes back what need not have been."""
+
+    def __init__(self, quantization, judge, deadline):
+        self.quantization, self.judge, self.deadline = quantization, judge, deadline
+        self.steps: list[dict] = []
+        self.regions: list = []
+        self.tried: dict[frozenset, _Try] = {}
+
+    def try_regions(self, regions) -> _Try:
+        """The model with some regions in float, and its score; one that was tried already is not run again."""
+        key = frozenset(name for region in regions for name in region.nodes)
+        if key not in self.tried:
+            self.tried[key] = self._try(regions)
+        return self.tried[key]
+
+    def _try(self, regions) -> _Try:
+        floats = {}
+        for region in regions:
+            for name in region.nodes:
+                floats.setdefault(name, f"{region.text()} in 8 bits: error {region.error:.2g} of its consumer's variance")
+        floats.update(self.quantization.fixed)
+        model, plan = self.quantization.quantized(floats)
+        run = self.judge.runner(model)
+        score = self.judge.score(run)
+        self.steps.append({"float": [name for region in regions for name in region.tensors], "value": score.value, "loss": score.loss})
+        logger.info("%d regions in float: loss %.4g of %.4g", len(regions), score.loss, self.judge.bound)
+        return _Try(list(regions), floats, model, plan, run, score)
+
+    def late(self) -> bool:
+        return time.monotonic() > self.deadline
+
+    def find(self, everything) -> _Try:
+        self.regions = self.quantization.regions(everything.plan)
+        if self.judge.holds(everything.score):
+            return everything
+        lost = sum(region.error > _LOST for region in self.regions)
+        count, step = (lost, 1) if lost else (1, 2)
+        best = everything
+        while count and not self.late():
+            current = self.try_regions(self.regions[:count])
+            if current.score.loss < best.score.loss:
+                best = current
+            if self.judge.holds(current.score):
+                return self._reduce(current)
+            if count >= len(self.regions):
+                break
+            count = min(count + step, len(self.regions))
+            step *= 2
+        return best
+
+    def _reduce(self, best) -> _Try:
+        """Tries each region in 8 bits again, the least harmful first."""
+        for region in reversed(list(best.regions)):
+            if self.late():
+                break
+            current = self.try_regions([each for each in best.regions if each is not region])
+            if self.judge.holds(current.score):
+                best = current
+        return best
+
+
+def _culprits(search) -> str:
+    names = [f"{region.text()} ({10 * np.log10(1 / max(region.error, 1e-30)):.1f} dB)" for region in search.regions[:2]]
+    return f" {' and '.join(names)} {'are' if len(names) > 1 else 'is'} why." if names else ""
+
+
+def _refuse_if_slow(fastest: Speed, wanted, everything, search, report, within) -> None:
+    """Raises Refused where the lower end of a speed-up is below what is wanted. `within`: speed and plan that hold."""
+    speed = within[0] if within else fastest
+    if speed.low >= wanted:
+        return
+    if speed.high >= wanted and speed.high - speed.low > 0.05 * speed.ratio:
+        raise Refused(
+            f"The speed can't be told here: repeated runs differ by {100 * speed.spread:.0f} % (other load). "
+            "Give more time or `min_speedup=None`.", report
+        )  # fmt: skip
+    if fastest.high < 1:
+        raise Refused(f"int8 is slower than float on this processor ({fastest.text()}): nothing was written.", report)
+    judge = search.judge
+    best = f"the fastest has {judge.metric.text(everything.score.value)} at {fastest.text()}"
+    if within:
+        best += f", the best within the bound has {speed.text()}"
+    raise Refused(f"No plan reaches {judge.goal()} at ≥ {wanted:.2f}×: {best}.{_culprits(search) if within else ''}", report)

@@ -1,0 +1,161 @@
+"""Quantisation within bounds: which nodes stay float, what is refused, and what the parts find."""
+
+import numpy as np
+import pytest
+from networks import Network
+
+from sardonyx.quantization import Refused, quantize
+from sardonyx.quantization.contract.consumer_error import consumer_errors
+from sardonyx.quantization.contract.masks import mask_nodes
+from sardonyx.quantization.contract.metrics import bound_of, metric_of
+from sardonyx.quantization.contract.regions import Int8Quantization
+from sardonyx.quantization.contract.samples import Samples, read_samples, split
+from sardonyx.quantization.qdq_loss_debug import error_report
+
+
+def held_out(network, batch=64):
+    places = range(0, len(network.x), batch)
+    return [{network.input: network.x[at : at + batch]} for at in places], [network.y[at : at + batch] for at in places]
+
+
+def test_text_leaves_scores_in_float():
+    network = Network("text_lm")
+    result = quantize(network.model, network.samples(), max_error=0.01, metric="kl", holdout=held_out(network))
+    scores = {f"/layers.{layer}/{kind}" for layer in range(2) for kind in ("Add", "Softmax")}
+    floats = set(result.report["float"])
+    assert scores <= floats and len(floats - scores) <= 2
+    assert {name for name in floats if result.plan.nodes[name].precision != "float"} == set()
+    assert network.score(result.model) >= network.score(network.model) - 0.01
+    assert "Add into Softmax" in result.table()
+
+
+def test_planted_tensor_is_found():
+    network = Network("digits_planted")
+    before = network.model.SerializeToString()
+    result = quantize(network.model, network.samples(), max_error=0.01, metric="top1", holdout=held_out(network))
+    assert set(result.report["float"]) == {"planted_add", "/fc2/Gemm"}
+    assert "'planted'" in result.report["float"]["planted_add"]
+    assert network.score(result.model) >= 99.5
+    assert result.report["steps"][0]["loss"] > 0.1
+    assert network.model.SerializeToString() == before
+
+
+def test_network_without_trouble_stays_in_8_bits():
+    network = Network("digits_cnn")
+    result = quantize(network.model, network.samples(), max_error="1%", metric="top1", holdout=held_out(network))
+    assert not result.report["float"] and len(result.report["steps"]) == 1
+
+
+def test_consumers_tell_what_tensors_hide():
+    """Scores with a mask lose all that Softmax computes, and by their own noise are among the best tensors."""
+    network = Network("text_lm")
+    quantization = Int8Quantization(network.model, network.samples())
+    model, plan = quantization.quantized({})
+    errors = consumer_errors(quantization.model, plan, quantization.samples, quantization.masks)
+    masked = {"/layers.0/Add_output_0", "/layers.1/Add_output_0"}
+    assert set(sorted(errors, key=lambda name: -errors[name])[:2]) == masked
+    assert min(errors[name] for name in masked) > 100 * max(value for name, value in errors.items() if name not in masked)
+    own = error_report(quantization.model, model, network.samples()[:1])
+    worst_first = sorted(own, key=lambda name: own[name]["qdq_err"])
+    assert masked <= set(worst_first[len(worst_first) // 2 :])
+
+
+def test_consumer_error_is_that_of_numpy(model, random):
+    weight = random.standard_normal((6, 5)).astype(np.float32)
+    made = model(
+        "agraph (float[N, 6] x) => (float[N, 5] y) { r = Relu(x) \n y = MatMul(r, w) }", w=weight
+    )
+    feeds = [{"x": random.standard_normal((40, 6)).astype(np.float32)}]
+    quantization = Int8Quantization(made, feeds)
+    _, plan = quantization.quantized({})
+    errors = consumer_errors(quantization.model, plan, feeds)
+    held = np.maximum(feeds[0]["x"], 0)
+    tensor = plan.tensors["r"] if plan.tensors["r"].scale is not None else plan.tensors[plan.tensors["r"].shares[0]]
+    steps = np.clip(np.rint(held / tensor.scale) + tensor.zero_point, 0, 255) - tensor.zero_point
+    exact = held @ weight
+    noise = np.mean(((steps * tensor.scale).astype(np.float32) @ weight - exact) ** 2)
+    assert errors["r"] == pytest.approx(noise / exact.var(), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ s = Add(x, m) \n y = Softmax(s) }", {"Add_0", "Softmax_1"}),
+        ("{ s = Add(x, m) \n t = Transpose(s) \n y = Exp(t) }", {"Add_0", "Transpose_1", "Exp_2"}),
+        ("{ s = Add(x, m) \n y = Relu(s) }", set()),
+        ("{ s = Mul(x, m) \n y = Softmax(s) }", set()),
+    ],
+)
+def test_masks(text, expected, model):
+    made = model(f"agraph (float[3, 3] x, float[3, 3] m) => (float[3, 3] y) {text}")
+    for place, node in enumerate(made.graph.node):
+        node.name = f"{node.op_type}_{place}"
+    assert set(mask_nodes(made.graph)) == expected
+
+
+def test_samples_never_judge_their_own_ranges():
+    feeds = [{"x": np.float32([place % 7])} for place in range(40)]
+    finding, judging = split(read_samples((feeds, range(40))), 0.3)
+    seen, judged = ({float(each["x"][0]) for each in part.feeds} for part in (finding, judging))
+    assert seen and judged and not seen & judged
+    assert all(int(each["x"][0]) == label % 7 for each, label in zip(judging.feeds, judging.labels))
+    with pytest.raises(ValueError, match="sample 1 of the holdout is also among those that find ranges"):
+        split(Samples(feeds[:3]), [{"x": np.float32([9])}, feeds[2]])
+    with pytest.raises(ValueError, match="1 distinct samples"):
+        split(Samples([feeds[0], feeds[7]]), 0.5)
+
+
+def test_metrics(random):
+    found = random.standard_normal((5, 4)).astype(np.float32)
+    wanted = random.standard_normal((5, 4)).astype(np.float32)
+    labels = np.array([0, 1, 2, 3, 0])
+
+    def value(name, expected, labelled=False):
+        metric = metric_of(name, labelled)
+        return metric.value(metric.rows([found], expected, labelled))
+
+    assert value("top1", labels, True) == (found.argmax(1) == labels).mean()
+    assert value("top1", [wanted]) == (found.argmax(1) == wanted.argmax(1)).mean()
+    assert value("mse", [wanted]) == pytest.approx(((found - wanted) ** 2).mean())
+    assert value("psnr", wanted, True) == pytest.approx(-10 * np.log10(((found - wanted) ** 2).mean()))
+    p, q = (np.exp(part) / np.exp(part).sum(1, keepdims=True) for part in (wanted, found))
+    assert value("kl", [wanted]) == pytest.approx((p * np.log(p / q)).sum(1).mean(), rel=1e-5)
+    assert value("kl", labels, True) == pytest.approx(-np.log(q[range(5), labels]).mean(), rel=1e-5)
+    cosine = (found * wanted).sum(1) / np.linalg.norm(found, axis=1) / np.linalg.norm(wanted, axis=1)
+    assert value("cosine", [wanted]) == pytest.approx(cosine.mean(), rel=1e-5)
+
+    def agreement(outputs, expected):
+        return (outputs[0] > 0) == (expected[0] > 0)
+
+    agreement.better = "higher"
+    assert metric_of(agreement, False).loss(1.0, 0.75) == 0.25
+    assert bound_of("1%", 0.5) == pytest.approx(0.005) and bound_of("1%", 0.0) == 0.01 and bound_of(2, 5) == 2
+    with pytest.raises(ValueError, match="there is no metric 'top5'"):
+        metric_of("top5", True)
+
+
+def test_bounds_that_samples_cannot_tell_are_refused(tmp_path):
+    network = Network("digits_cnn")
+    feeds, labels = [{"x": network.x[:60]}], [network.y[:60]]
+    with pytest.raises(Refused, match=r"max_error 0.1 % is finer than 60 samples can tell \(±"):
+        quantize(
+            network.model, network.samples()[:1], max_error=0.001, metric="top1", holdout=(feeds, labels),
+            output=tmp_path / "small.onnx",
+        )  # fmt: skip
+    assert not list(tmp_path.glob("*.onnx"))
+
+
+def test_no_plan_reaches_an_impossible_bound(model, random, tmp_path):
+    made = model(
+        "agraph (float[N, 8] x) => (float[N, 8] y) { y = MatMul(x, w) }",
+        w=random.standard_normal((8, 8)).astype(np.float32),
+    )
+    feeds = [{"x": random.standard_normal((40, 8)).astype(np.float32)} for _ in range(4)]
+
+    def whimsical(outputs, expected):
+        return float(not np.array_equal(outputs[0], expected[0])) + next(counter)
+
+    counter = iter(np.arange(1000.0))
+    with pytest.raises(Refused, match=r"^No plan reaches whimsical ≤ .*: the best has .* (is|are) why\.$"):
+        quantize(made, feeds, max_error=0.01, metric=whimsical, output=tmp_path / "small.onnx")
+    assert not (tmp_path / "small.onnx").exists()
