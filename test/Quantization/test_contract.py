@@ -1,14 +1,20 @@
 """Quantisation within bounds: which nodes stay float, what is refused, and what the parts find."""
 
+import json
+import time
+
 import numpy as np
+import onnx
 import pytest
 from networks import Network
 
-from sardonyx.quantization import Refused, quantize
+from sardonyx.quantization import Plan, Refused, quantize
+from sardonyx.quantization.command import main
 from sardonyx.quantization.contract.consumer_error import consumer_errors
 from sardonyx.quantization.contract.masks import mask_nodes
 from sardonyx.quantization.contract.metrics import bound_of, metric_of
 from sardonyx.quantization.contract.regions import Int8Quantization
+from sardonyx.quantization.contract.timing import Speed, compare_speed, interval_of_ratio, refusal_of_speed
 from sardonyx.quantization.contract.samples import Samples, read_samples, split
 from sardonyx.quantization.qdq_loss_debug import error_report
 
@@ -159,3 +165,77 @@ def test_no_plan_reaches_an_impossible_bound(model, random, tmp_path):
     with pytest.raises(Refused, match=r"^No plan reaches whimsical ≤ .*: the best has .* (is|are) why\.$"):
         quantize(made, feeds, max_error=0.01, metric=whimsical, output=tmp_path / "small.onnx")
     assert not (tmp_path / "small.onnx").exists()
+
+
+def test_speed_is_measured_and_refused(tmp_path):
+    network = Network("digits_cnn")
+    batch = 64
+    given = {"max_error": 0.01, "metric": "top1", "holdout": held_out(network, batch), "timing_seconds": 0.2}
+    path = tmp_path / "small.onnx"
+    with pytest.raises(Refused, match="^(No plan reaches top1 ≥ 98.67 % at ≥ 10.00×: |int8 is slower than float on this)"):
+        quantize(network.model, network.samples(), min_speedup=10, output=path, **given)
+    assert not path.exists()
+    result = quantize(network.model, network.samples(), min_speedup=0.001, output=path, **given)
+    speed = result.report["speed"]
+    assert path.exists() and speed["pairs"] >= 30 and speed["low"] <= speed["ratio"] <= speed["high"]
+    assert "time: " in result.table()
+
+
+def test_speed_of_known_times(random):
+    speed = compare_speed(lambda _: time.sleep(0.004), lambda _: time.sleep(0.002), [None], seconds=0.01)
+    assert 1.2 < speed.low <= speed.ratio <= speed.high < 2.2 and speed.pairs == 30
+    # A load that slows both of a pair cancels; the interval holds the truth, and shrinks with pairs.
+    load = random.uniform(1, 3, 400)
+    noise = random.normal(1, 0.02, 400)
+    ratio, low, high = interval_of_ratio(1.5 * load, load * noise)
+    assert low <= 1.5 <= high and high - low < 0.02
+    _, first, last = interval_of_ratio((1.5 * load)[:20], (load * noise)[:20])
+    assert last - first > high - low
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "fastest", "sentence"),
+    [
+        (1.05, 1.15, 1.3, "No plan reaches top1 ≥ 98 % at ≥ 1.20×: the best that reaches it has 1.10×, 1.05…1.15, "
+         "all in 8 bits has 90 % at 1.30×, 1.30…1.30."),
+        (1.0, 1.5, 1.3, "The speed can't be told here: repeated runs differ by 14 % (other load). Give more time or "
+         "`min_speedup=None`."),
+        (0.80, 0.86, 0.9, "int8 is slower than float on this processor (0.83×, 0.80…0.86): nothing was written."),
+    ],
+)  # fmt: skip
+def test_sentences_of_speed(low, high, fastest, sentence):
+    speed = Speed((low + high) / 2, low, high, 1.0, 1.0, 0.14, 30)
+    whole = Speed(fastest, fastest, fastest, 1.0, 1.0, 0.14, 30)
+    assert refusal_of_speed("top1 ≥ 98 %", 1.2, speed, whole, "90 %") == sentence
+
+
+def test_command(tmp_path, capsys):
+    network = Network("digits_cnn")
+    onnx.save(network.model, "digits.onnx")
+    folder = tmp_path / "feeds"
+    folder.mkdir()
+    for place in range(16):
+        np.savez(folder / f"{place:02}.npz", x=network.x[50 * place : 50 * place + 50])
+    np.save("labels.npy", network.y[:800])
+    bounds = ["digits.onnx", "-o", "small.onnx", "--data", str(folder), "--labels", "labels.npy", "--max-error", "2%"]
+    assert main([*bounds, "--metric", "top1", "--report", "report.json", "--save-plan", "plan.json", "--holdout", ".5"]) == 0
+    assert "top1: float 99." in capsys.readouterr().out
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["summary"]["rows"] == 400 and report["summary"]["loss"] <= 0.02
+    assert Plan.load("plan.json").nodes["/fc2/Gemm"].precision != "float"
+    assert network.score(onnx.load("small.onnx")) >= 97.7
+
+    (tmp_path / "small.onnx").unlink()
+    (tmp_path / "mine.py").write_text("def worse(outputs, expected, calls=[]):\n    calls.append(0)\n    return len(calls)\n")
+    assert main([*bounds, "--metric", "mine.py:worse", "--time-limit", "0"]) == 3
+    assert "No plan reaches worse ≤ " in capsys.readouterr().err
+    assert main([*bounds, "--metric", "mine.py:better"]) == 2
+    assert "'mine.py' has no function 'better'" in capsys.readouterr().err
+    assert not (tmp_path / "small.onnx").exists()
+    for wrong, sentence in (
+        (["--data", "feeds", "--metric", "top1"], "--metric needs --max-error"),
+        (["--max-error", "1%", "--per-tensor"], "--per-tensor doesn't go with --max-error"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["digits.onnx", "-o", "small.onnx", *wrong])
+        assert sentence in capsys.readouterr().err

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 
 from .calibrate import CalibrationMethod
+from .contract import Refused, quantize_within
+from .contract.metrics import METRICS
+from .contract.samples import with_labels
 from .data_folders import FolderDataReader
 from .equalization import equalize
 from .float16 import convert_precision
@@ -60,7 +65,62 @@ def _parser():
     group.add_argument("--method", choices=sorted(_METHODS), default="default", help="gptq and awq need --data")
     group.add_argument("--block-size", type=int, default=32, help="numbers that share a scale (32)")
     group.add_argument("--symmetric", action="store_true", help="without zero points")
+    group = parser.add_argument_group("bounds", "int8 as far as samples and this machine allow; exit code 3 where they don't")
+    group.add_argument("--max-error", metavar="E", help="how much worse the metric may get: 0.01, or 1%% of the float model's")
+    group.add_argument("--metric", metavar="NAME", help=f"{', '.join(METRICS)}, or FILE.py:FUNCTION")
+    group.add_argument("--labels", metavar="FILE.npy", help="what outputs should be; else they are compared with the float model's")
+    group.add_argument("--min-speedup", type=float, metavar="X", help="how many times faster the model must be here")
+    group.add_argument("--holdout", type=float, default=0.2, help="share of the samples that judge and don't find ranges (0.2)")
+    group.add_argument("--report", metavar="FILE", help="write what was tried and measured, as JSON")
+    group.add_argument("--threads", type=int, help="of the sessions that are timed")
+    group.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="after which nothing more is tried (600)")
+    group.add_argument("--max-size", type=int, metavar="BYTES")
+    group.add_argument("--seed", type=int, default=0, help="of the choice of samples that judge (0)")
     return parser
+
+
+# Choices that bounds make, or that they don't go with.
+_NOT_WITH_BOUNDS = (
+    "plan", "no_preprocess", "smooth", "format", "activations", "weights", "per_tensor", "calibration", "op_types", "include",
+)  # fmt: skip
+_ONLY_WITH_BOUNDS = ("metric", "labels", "min_speedup", "holdout", "report", "threads", "time_limit", "max_size", "seed")
+
+
+def _check_bounds(parser, given):
+    for name in _ONLY_WITH_BOUNDS if given.max_error is None else _NOT_WITH_BOUNDS:
+        if getattr(given, name) != parser.get_default(name):
+            flag = "--" + name.replace("_", "-")
+            parser.error(f"{flag} needs --max-error" if given.max_error is None else f"{flag} doesn't go with --max-error")
+
+
+def _metric(text):
+    """A metric's name, or the function that FILE.py:FUNCTION names."""
+    if text is None or ":" not in text:
+        return text
+    path, _, name = text.rpartition(":")
+    spec = importlib.util.spec_from_file_location("sardonyx_metric", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"--metric FILE.py:FUNCTION names a file of Python, not '{path}'")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, name, None)):
+        raise ValueError(f"'{path}' has no function '{name}'")
+    return getattr(module, name)
+
+
+def _within_bounds(given):
+    """The Result of --max-error; the model is written by it."""
+    if not given.data:
+        raise ValueError("--max-error needs samples: --data FOLDER")
+    model = _prepared(given) if given.equalize else load_model(given.model)
+    data = _reader(given, model)
+    if given.labels:
+        data = with_labels(data, np.load(given.labels))
+    return quantize_within(
+        model, data, given.max_error if given.max_error.endswith("%") else float(given.max_error), _metric(given.metric),
+        given.min_speedup, None if given.dry_run else given.output, given.precision, given.holdout, given.exclude,
+        given.threads, given.time_limit, max_size=given.max_size, seed=given.seed,
+    )  # fmt: skip
 
 
 def _reader(given, model):
@@ -124,12 +184,15 @@ def _report(given, model) -> str:
 
 
 def main(arguments=None) -> int:
-    """0: written; 2: something that was asked for can't be done, which a sentence tells."""
+    """0: written; 2: something that was asked for can't be done, which a sentence tells; 3: bounds can't be held."""
     parser = _parser()
     given = parser.parse_args(arguments)
     if not given.output and not given.dry_run:
         parser.error("-o says where the quantised model goes (or --dry-run that it goes nowhere)")
+    _check_bounds(parser, given)
     try:
+        if given.max_error is not None:
+            return _bounded(given)
         model = _quantized(given)
         print(_report(given, model))
         if given.save_plan:
@@ -139,6 +202,22 @@ def main(arguments=None) -> int:
     except _REFUSALS as error:
         print(f"sardonyx quantize: {error}", file=sys.stderr)
         return 2
+    return 0
+
+
+def _bounded(given) -> int:
+    try:
+        result = _within_bounds(given)
+    except Refused as refusal:
+        print(f"sardonyx quantize: {refusal}", file=sys.stderr)
+        if given.report:
+            Path(given.report).write_text(json.dumps(refusal.report, indent=1))
+        return 3
+    print(result.table())
+    if given.save_plan:
+        result.plan.save(given.save_plan)
+    if given.report:
+        result.save_report(given.report)
     return 0
 
 

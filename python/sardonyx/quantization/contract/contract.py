@@ -13,10 +13,11 @@ import numpy as np
 import onnx
 
 from ..model_files import load_model, save_model, size_of
+from ..plan import Plan
 from .metrics import Metric, bound_of, metric_of
-from .regions import Int8Quantization
+from .regions import PRODUCTS, Int8Quantization
 from .samples import read_samples, split
-from .timing import Speed, compare_speed
+from .timing import compare_speed, refusal_of_speed
 
 logger = logging.getLogger("sardonyx")
 
@@ -34,7 +35,7 @@ class Refused(ValueError):
 @dataclass
 class Result:
     model: onnx.ModelProto
-    plan: object
+    plan: Plan
     report: dict = field(default_factory=dict)
 
     def table(self) -> str:
@@ -137,7 +138,7 @@ class _Judge:
 
 def quantize_within(
     model, data, max_error, metric=None, min_speedup=None, output=None, precision="int8", holdout=0.2, keep_float=None,
-    threads=None, time_limit=600, max_size=None, seed=0,
+    threads=None, time_limit=600, timing_seconds=2.0, max_size=None, seed=0,
 ) -> Result:  # fmt: skip
     """Quantises as much of a model as keeps within bounds that are measured here; raises Refused where none does.
 
@@ -151,6 +152,7 @@ def quantize_within(
     :param holdout: the share of samples that judges and does not find ranges, or samples of their own for that.
     :param keep_float: names or patterns of nodes.
     :param time_limit: seconds after which no further plan is tried.
+    :param timing_seconds: how long each of two models that are compared is run.
     :param max_size: bytes of the model.
     """
     if precision != "int8":
@@ -165,24 +167,18 @@ def quantize_within(
             f"(±{100 * judge.resolution():.2g} points)."
         )
     search = _Search(Int8Quantization(original, finding.feeds, keep_float), judge, start + time_limit)
-    report = {"steps": search.steps}
+    report: dict = {"steps": search.steps}
     everything = search.try_regions([])
-    fastest = None
-    if min_speedup is not None:
-        fastest = compare_speed(judge.run, everything.run, judging.feeds, seed=seed)
-        report["fastest"] = asdict(fastest)
-        _refuse_if_slow(fastest, min_speedup, everything, search, report, None)
     best = search.find(everything)
     if not judge.holds(best.score):
-        why = _culprits(search)
-        late = " in the time given" if time.monotonic() > search.deadline else ""
+        late = " in the time given" if search.late() else ""
         raise Refused(
-            f"No plan reaches {judge.goal()}{late}: the best has {judge.metric.text(best.score.value)}.{why}", report
-        )
-    speed = fastest
-    if min_speedup is not None and best is not everything:
-        speed = compare_speed(judge.run, best.run, judging.feeds, seed=seed)
-        _refuse_if_slow(fastest, min_speedup, everything, search, report, (speed, best))
+            f"No plan reaches {judge.goal()}{late}: the best has {judge.metric.text(best.score.value)}."
+            f"{_culprits(search.regions)}", report
+        )  # fmt: skip
+    speed = None
+    if min_speedup is not None:
+        best, speed = _fast_enough(search, everything, best, min_speedup, timing_seconds, report)
     onnx.checker.check_model(best.model)
     sizes = size_of(original), size_of(best.model)
     if max_size is not None and sizes[1] > max_size:
@@ -222,7 +218,7 @@ class _Try:
     regions: list
     floats: dict  # {node: reason} of those that are kept or given back
     model: onnx.ModelProto
-    plan: object
+    plan: Plan
     run: object
     score: _Score
 
@@ -234,17 +230,19 @@ class _Search:
         self.quantization, self.judge, self.deadline = quantization, judge, deadline
         self.steps: list[dict] = []
         self.regions: list = []
-        self.tried: dict[frozenset, _Try] = {}
 
-    def try_regions(self, regions) -> _Try:
-        """The model with some regions in float, and its score; one that was tried already is not run again."""
-        key = frozenset(name for region in regions for name in region.nodes)
-        if key not in self.tried:
-            self.tried[key] = self._try(regions)
-        return self.tried[key]
+    def products_only(self, plan) -> _Try | None:
+        """A plan with all but convolutions and products in float, too; None where there is nothing else."""
+        others = {
+            node.name: "costs more time in 8 bits than it saves" for node in self.quantization.model.graph.node
+            if node.op_type not in PRODUCTS and node.name not in plan.floats
+            and plan.plan.nodes[node.name].precision not in ("float", "removed")
+        }  # fmt: skip
+        return self.try_regions(plan.regions, others) if others else None
 
-    def _try(self, regions) -> _Try:
-        floats = {}
+    def try_regions(self, regions, others=()) -> _Try:
+        """The model with some regions in float, and nodes of {node: reason}, with its score."""
+        floats = dict(others)
         for region in regions:
             for name in region.nodes:
                 floats.setdefault(name, f"{region.text()} in 8 bits: error {region.error:.2g} of its consumer's variance")
@@ -252,7 +250,8 @@ class _Search:
         model, plan = self.quantization.quantized(floats)
         run = self.judge.runner(model)
         score = self.judge.score(run)
-        self.steps.append({"float": [name for region in regions for name in region.tensors], "value": score.value, "loss": score.loss})
+        tensors = [name for region in regions for name in region.tensors]
+        self.steps.append({"float": tensors, "value": score.value, "loss": score.loss})
         logger.info("%d regions in float: loss %.4g of %.4g", len(regions), score.loss, self.judge.bound)
         return _Try(list(regions), floats, model, plan, run, score)
 
@@ -281,33 +280,44 @@ class _Search:
     def _reduce(self, best) -> _Try:
         """Tries each region in 8 bits again, the least harmful first."""
         for region in reversed(list(best.regions)):
-            if self.late():
+            fewer = [each for each in best.regions if each is not region]
+            if self.late() or not fewer:  # all in 8 bits has been tried
                 break
-            current = self.try_regions([each for each in best.regions if each is not region])
+            current = self.try_regions(fewer)
             if self.judge.holds(current.score):
                 best = current
         return best
 
 
-def _culprits(search) -> str:
-    names = [f"{region.text()} ({10 * np.log10(1 / max(region.error, 1e-30)):.1f} dB)" for region in search.regions[:2]]
+def _culprits(regions) -> str:
+    names = [f"{region.text()} ({10 * np.log10(1 / max(region.error, 1e-30)):.1f} dB)" for region in regions[:2]]
     return f" {' and '.join(names)} {'are' if len(names) > 1 else 'is'} why." if names else ""
 
 
-def _refuse_if_slow(fastest: Speed, wanted, everything, search, report, within) -> None:
-    """Raises Refused where the lower end of a speed-up is below what is wanted. `within`: speed and plan that hold."""
-    speed = within[0] if within else fastest
-    if speed.low >= wanted:
-        return
-    if speed.high >= wanted and speed.high - speed.low > 0.05 * speed.ratio:
-        raise Refused(
-            f"The speed can't be told here: repeated runs differ by {100 * speed.spread:.0f} % (other load). "
-            "Give more time or `min_speedup=None`.", report
-        )  # fmt: skip
-    if fastest.high < 1:
-        raise Refused(f"int8 is slower than float on this processor ({fastest.text()}): nothing was written.", report)
+def _fast_enough(search, everything, best, wanted, seconds, report):
+    """The plan that is fast enough, and its speed; Refused where there is none.
+
+    Where 8 bits cost more time than they save, it is mostly around cheap operators: with these in float a plan is
+    tried a second time.
+    """
     judge = search.judge
-    best = f"the fastest has {judge.metric.text(everything.score.value)} at {fastest.text()}"
-    if within:
-        best += f", the best within the bound has {speed.text()}"
-    raise Refused(f"No plan reaches {judge.goal()} at ≥ {wanted:.2f}×: {best}.{_culprits(search) if within else ''}", report)
+
+    def timed(plan):
+        speed = compare_speed(judge.run, plan.run, judge.holdout.feeds, seconds, seed=judge.seed)
+        report.setdefault("speeds", []).append({"float": sorted(plan.floats), **asdict(speed)})
+        return speed
+
+    speed = timed(best)
+    if speed.low < wanted and not search.late():
+        products = search.products_only(best)
+        if products is not None and judge.holds(products.score):
+            other = timed(products)
+            if other.low > speed.low:
+                best, speed = products, other
+    if speed.low >= wanted:
+        return best, speed
+    fastest = speed if best is everything else timed(everything)
+    sentence = refusal_of_speed(judge.goal(), wanted, speed, fastest, judge.metric.text(everything.score.value))
+    if sentence.startswith("No plan"):
+        sentence += _culprits(best.regions)
+    raise Refused(sentence, report)

@@ -28,7 +28,7 @@ def _class_axis(output: np.ndarray, labels: np.ndarray | None) -> int:
 def _labels(label, output):
     label = np.asarray(label)
     if np.issubdtype(label.dtype, np.integer):
-        return label
+        return label.reshape(1) if label.ndim == 0 and len(output) == 1 else label
     raise ValueError(f"labels of classes are integers, not {label.dtype}")
 
 

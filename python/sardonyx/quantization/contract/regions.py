@@ -15,6 +15,7 @@ from ..shape_inference import quant_pre_process
 from .consumer_error import consumer_errors
 from .masks import mask_nodes
 
+PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 _ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "Where"}
 
 

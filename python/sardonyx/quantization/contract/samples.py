@@ -34,6 +34,18 @@ def read_samples(data) -> Samples:
     return Samples(samples_of(data))
 
 
+def with_labels(feeds, labels) -> Samples:
+    """Samples with labels of one array: one for each sample, or one for each row of all samples together."""
+    feeds = list(feeds)
+    rows = [len(next(iter(sample.values()))) if np.ndim(next(iter(sample.values()))) else 1 for sample in feeds]
+    if len(labels) == sum(rows):
+        ends = np.cumsum(rows)
+        return Samples(feeds, [labels[end - count : end] for end, count in zip(ends, rows)])
+    if len(labels) == len(feeds):
+        return Samples(feeds, labels)
+    raise ValueError(f"there are {len(labels)} labels for {len(feeds)} samples of {sum(rows)} rows")
+
+
 def _digest(feeds: dict) -> str:
     state = hashlib.sha256()
     for name in sorted(feeds):

@@ -59,3 +59,23 @@ def compare_speed(before, after, samples, seconds=2.0, least=30, seed=0) -> Spee
         ratio, low, high, 1e3 * float(median), 1e3 * float(np.median(times[1])), float((third - quarter) / median),
         len(times[0]),
     )  # fmt: skip
+
+
+def refusal_of_speed(goal, wanted, speed, fastest, fastest_value) -> str:
+    """Why a speed-up isn't reached.
+
+    :param goal: what the metric must reach, as text.
+    :param speed: of the best plan that reaches it.
+    :param fastest: of the plan with all in 8 bits, whose metric is `fastest_value`; `speed` itself where they are one.
+    """
+    if speed.low < wanted <= speed.high and speed.high - speed.low > 0.05 * speed.ratio:
+        return (
+            f"The speed can't be told here: repeated runs differ by {100 * speed.spread:.0f} % (other load). Give more "
+            "time or `min_speedup=None`."
+        )
+    if max(speed.high, fastest.high) < 1:
+        return f"int8 is slower than float on this processor ({speed.text()}): nothing was written."
+    sentence = f"No plan reaches {goal} at ≥ {wanted:.2f}×: the best that reaches it has {speed.text()}"
+    if fastest is not speed:
+        sentence += f", all in 8 bits has {fastest_value} at {fastest.text()}"
+    return sentence + "."
