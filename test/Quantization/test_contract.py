@@ -55,7 +55,7 @@ def test_network_without_trouble_stays_in_8_bits():
 def test_consumers_tell_what_tensors_hide():
     """Scores with a mask lose all that Softmax computes, and by their own noise are among the best tensors."""
     network = Network("text_lm")
-    quantization = Int8Quantization(network.model, network.samples())
+    quantization = Int8Quantization(network.model, network.samples(), rules=False)
     model, plan = quantization.quantized({})
     errors = consumer_errors(quantization.model, plan, quantization.samples, quantization.masks)
     masked = {"/layers.0/Add_output_0", "/layers.1/Add_output_0"}
@@ -88,6 +88,7 @@ def test_consumer_error_is_that_of_numpy(model, random):
     [
         ("{ s = Add(x, m) \n y = Softmax(s) }", {"Add_0", "Softmax_1"}),
         ("{ s = Add(x, m) \n t = Transpose(s) \n y = Exp(t) }", {"Add_0", "Transpose_1", "Exp_2"}),
+        ("{ t = Add(m, m) \n s = Add(x, t) \n y = Softmax(s) }", {"Add_0", "Add_1", "Softmax_2"}),
         ("{ s = Add(x, m) \n y = Relu(s) }", set()),
         ("{ s = Mul(x, m) \n y = Softmax(s) }", set()),
     ],
@@ -97,6 +98,25 @@ def test_masks(text, expected, model):
     for place, node in enumerate(made.graph.node):
         node.name = f"{node.op_type}_{place}"
     assert set(mask_nodes(made.graph)) == expected
+
+
+def test_infinite_masks(model, random):
+    made = model(
+        """agraph (float[N, 8, 16] x) => (float[N, 8, 16] y) {
+            q = MatMul(x, w)
+            k = Transpose<perm = [0, 2, 1]>(q)
+            s = MatMul(q, k)
+            a = Add(s, m)
+            p = Softmax(a)
+            y = MatMul(p, q)
+        }""",
+        w=random.standard_normal((16, 16)).astype(np.float32) / 4,
+        m=np.where(np.tri(8, dtype=bool), np.float32(0), np.float32(-np.inf)),
+    )
+    feeds = [{"x": random.standard_normal((4, 8, 16)).astype(np.float32)} for _ in range(50)]
+    result = quantize(made, feeds, max_error=0.05)
+    assert {name.split("_")[0] for name in result.report["float"]} == {"Add", "Softmax"}
+    assert 0 < result.report["summary"]["loss"] <= 0.05
 
 
 def test_samples_never_judge_their_own_ranges():

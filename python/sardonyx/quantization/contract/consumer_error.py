@@ -21,6 +21,7 @@ _NUMBERS = {
     TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.BOOL, TensorProto.INT64,
     TensorProto.INT32,
 }  # fmt: skip
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 class _Shadow:
@@ -78,7 +79,7 @@ class _Shadow:
     def _consumers(self, tensor, name, rounded):
         """Computes the readers of the value `name` on `rounded`, for the account of `tensor`."""
         for node in self.index.readers.get(name, []):
-            if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
+            if any(attribute.type in _GRAPHS for attribute in node.attribute):
                 continue
             value = node.output[0]
             if self.index.element_type(value) not in _NUMBERS:
@@ -133,6 +134,12 @@ def consumer_errors(model, plan, samples, masks=()) -> dict[str, float]:
         for name, value in zip(shadow.names, values):
             sums[name] += float(value)
     return {
-        tensor: max(0.0 if sums[noise] == 0 else sums[noise] / max(sums[variance], 1e-30) for noise, variance in pairs)
+        tensor: max(_share(sums[noise], sums[variance]) for noise, variance in pairs)
         for tensor, pairs in shadow.outputs.items()
     }
+
+
+def _share(noise: float, variance: float) -> float:
+    if not np.isfinite(noise):
+        return float("inf")
+    return 0.0 if noise == 0 else noise / max(variance, 1e-30)

@@ -12,8 +12,8 @@ _SENSITIVE = {"Softmax", "LogSoftmax", "Exp", "Greater", "GreaterOrEqual", "Less
 def mask_nodes(graph) -> dict[str, str]:
     """{node: reason} of each Add or Where whose sum goes into Softmax, Exp or a comparison, and of what reads it.
 
-    A mask of -10000 takes all steps of 8 bits, and the scores beside it get one. Reshape and the like between
-    the two stay float as well. Nodes must have names.
+    A mask of -10000 takes all steps of 8 bits, and the scores beside it get one. Further Adds and Wheres, Reshape and
+    the like between the two stay float as well. Nodes must have names.
     """
     index = GraphIndex(graph)
     found: dict[str, str] = {}
@@ -32,6 +32,6 @@ def _paths(index, name):
     for reader in index.readers.get(name, []):
         if reader.op_type in _SENSITIVE:
             yield [reader]
-        elif reader.op_type in PASSING and reader.input[0] == name:
+        elif reader.op_type in JOINING or (reader.op_type in PASSING and reader.input[0] == name):
             for path in _paths(index, reader.output[0]):
                 yield [reader, *path]

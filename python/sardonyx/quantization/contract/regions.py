@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibrate import CalibrationMethod
+from ..calibrate import MinMaxCalibrater
 from ..graph_index import GraphIndex
 from ..model_files import copy_of, update_opset_version
 from ..qdq_quantizer import QDQQuantizer
 from ..quant_types import QuantType
-from ..quantize import _calibrate, _finish, _prepare
+from ..quantize import _finish, _prepare
 from ..registry import QDQRegistry, QLinearOpsRegistry
 from ..shape_inference import quant_pre_process
 from .consumer_error import consumer_errors
@@ -31,14 +31,25 @@ class Region:
         return " and ".join(f"'{name}'" for name in self.tensors)
 
 
+class _Calibrater(MinMaxCalibrater):
+    """Finds ranges of all tensors but those of `inside`."""
+
+    inside: set = set()
+
+    def select_tensors_to_calibrate(self, model):
+        names, values = super().select_tensors_to_calibrate(model)
+        return [name for name in names if name not in self.inside], values
+
+
 class Int8Quantization:
     """A model and the ranges of its tensors: makes the int8 model that leaves given nodes in float.
 
     :param samples: a list of feeds.
     :param keep_float: names or patterns of nodes.
+    :param rules: whether nodes of masks stay float, too.
     """
 
-    def __init__(self, model, samples, keep_float=None):
+    def __init__(self, model, samples, keep_float=None, rules=True):
         self.model, self.op_types, _, kept = _prepare(
             quant_pre_process(model), None, set(QDQRegistry) | set(QLinearOpsRegistry), None, keep_float
         )
@@ -46,8 +57,17 @@ class Int8Quantization:
         self.samples = samples
         self.index = GraphIndex(self.model.graph)
         self.masks = mask_nodes(self.model.graph)
-        self.fixed = {**self.masks, **dict.fromkeys(kept, "keep_float")}
-        self.ranges = _calibrate(self.model, iter(samples), self.op_types, CalibrationMethod.MinMax, None, {})
+        self.fixed = {**(self.masks if rules else {}), **dict.fromkeys(kept, "keep_float")}
+        calibrater = _Calibrater(self.model, self.op_types)
+        calibrater.inside = {name for name in self.index.values if self._is_inside(name)}
+        calibrater.collect_data(iter(samples))
+        self.ranges = calibrater.compute_data()
+
+    def _is_inside(self, name) -> bool:
+        """Whether only nodes that stay float make and read a value, which may be infinite then."""
+        maker = self.index.producers.get(name)
+        touching = [*self.index.readers.get(name, []), *([maker] if maker is not None else [])]
+        return bool(touching) and all(node.name in self.fixed for node in touching)
 
     def quantized(self, floats):
         """(model, plan) with the nodes of {node: reason} in float."""
@@ -77,7 +97,8 @@ class Int8Quantization:
         for members in groups.values():
             touching = [self.index.producers[name] for name in members if name in self.index.producers]
             touching += [node for name in members for node in self.index.readers.get(name, [])]
-            touching += [maker for name in members if plan.tensors[name].role == "weight" for maker in self._feeders(name)]
+            weights = [name for name in members if plan.tensors[name].role == "weight"]
+            touching += [maker for name in weights for maker in self._feeders(name)]
             decided = {node.name: plan.nodes.get(node.name) for node in touching}
             nodes = frozenset(name for name, each in decided.items() if each is not None and each.precision != "float")
             worst = max(members, key=lambda name: errors.get(name, 0.0))
