@@ -8,7 +8,7 @@ import onnx
 import pytest
 from networks import Network
 
-from sardonyx.quantization import Plan, Refused, quantize
+from sardonyx.quantization import DynamicQuantConfig, Plan, Refused, quantize
 from sardonyx.quantization.command import main
 from sardonyx.quantization.contract.consumer_error import consumer_errors
 from sardonyx.quantization.contract.masks import mask_nodes
@@ -259,3 +259,19 @@ def test_command(tmp_path, capsys):
         with pytest.raises(SystemExit):
             main(["digits.onnx", "-o", "small.onnx", *wrong])
         assert sentence in capsys.readouterr().err
+
+
+def test_a_configuration_is_told_from_bounds(model, random):
+    made = model(
+        "agraph (float[N, 8] x) => (float[N, 8] y) { y = MatMul(x, w) }",
+        w=random.standard_normal((8, 8)).astype(np.float32),
+    )
+    for result in (
+        quantize(made, None, DynamicQuantConfig()),
+        quantize(model_input=made, model_output=None, quant_config=DynamicQuantConfig()),
+    ):
+        assert result.graph.node[0].op_type == "DynamicQuantizeLinear"
+    feeds = [{"x": random.standard_normal((4, 8)).astype(np.float32)} for _ in range(40)]
+    assert quantize(model=made, data=feeds, max_error=0.1).plan.nodes["MatMul_0"].precision == "uint8"
+    with pytest.raises(TypeError, match="max_error"):
+        quantize(made, feeds, metric="mse")

@@ -245,9 +245,9 @@ def quantize(*arguments, **keywords):
 
     `quantize(model, data, max_error=0.01, metric="top1", min_speedup=1.2, …)` is `contract.quantize_within`;
     `quantize(model_input, model_output, quant_config)` takes a StaticQuantConfig, a DynamicQuantConfig or a
-    configuration of weights of few bits. Which is meant shows in `max_error`.
+    configuration of weights of few bits. The latter is meant where there is a configuration.
     """
-    if "max_error" in keywords:
+    if "max_error" in keywords or ("quant_config" not in keywords and len(arguments) < 3):
         from .contract import quantize_within
 
         return quantize_within(*arguments, **keywords)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import onnx
 
-from ..model_files import load_model, save_model, size_of
+from ..model_files import MODEL_SIZE_THRESHOLD, load_model, save_model, size_of
 from ..plan import Plan
 from .metrics import Metric, bound_of, metric_of
 from .regions import PRODUCTS, Int8Quantization
@@ -159,6 +159,8 @@ def quantize_within(
         raise ValueError(f"bounds are kept for precision int8, not for {precision}")
     start = time.monotonic()
     original = load_model(model)
+    if size_of(original) >= MODEL_SIZE_THRESHOLD:
+        raise ValueError(f"bounds are kept of models below 2 GB, and this one has {size_of(original):,} bytes")
     finding, judging = split(read_samples(data), holdout, seed)
     judge = _Judge(original, judging, metric, max_error, threads, seed)
     if judge.bound < judge.resolution():
@@ -245,7 +247,7 @@ class _Search:
         floats = dict(others)
         for region in regions:
             for name in region.nodes:
-                floats.setdefault(name, f"{region.text()} in 8 bits: error {region.error:.2g} of its consumer's variance")
+                floats.setdefault(name, f"{region.text()} in 8 bits: error {region.error:.2g} of the consumer's variance")
         floats.update(self.quantization.fixed)
         model, plan = self.quantization.quantized(floats)
         run = self.judge.runner(model)
@@ -290,8 +292,13 @@ class _Search:
 
 
 def _culprits(regions) -> str:
-    names = [f"{region.text()} ({10 * np.log10(1 / max(region.error, 1e-30)):.1f} dB)" for region in regions[:2]]
-    return f" {' and '.join(names)} {'are' if len(names) > 1 else 'is'} why." if names else ""
+    """A sentence that names the worst regions, with the signal by noise of what reads them."""
+    regions = regions[:2]
+    if not regions:
+        return ""
+    names = [f"{region.text()} ({10 * np.log10(1 / max(region.error, 1e-30)):.1f} dB)" for region in regions]
+    several = sum(len(region.tensors) for region in regions) > 1
+    return f" {' and '.join(names)} {'are' if several else 'is'} why."
 
 
 def _fast_enough(search, everything, best, wanted, seconds, report):
