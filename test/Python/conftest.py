@@ -1,4 +1,3 @@
-import collections
 import os
 from pathlib import Path
 
@@ -11,30 +10,6 @@ os.environ["SARDONYX_CUDA_DRIVER"] = "/none/libcuda.so.1"
 
 if not (Path(__file__).parents[2] / "lib/Targets/NVPTX").exists():
     collect_ignore_glob = ["test_cuda*.py", "test_device_*.py"]
-
-
-FEW_CASES = 6
-EVERY = 3
-
-
-def pytest_addoption(parser):
-    parser.addoption("--whole", action="store_true", help="all cases of tests that have many, not a sample of them")
-
-
-def pytest_collection_modifyitems(config, items):
-    """Of a test with many cases the first few run, and every third of the others. A name on the command line asks for all."""
-    if config.getoption("--whole") or any("::" in argument for argument in config.args):
-        return
-    count = collections.Counter()
-    left = []
-    for item in items:
-        test = (item.path, getattr(item, "originalname", item.name))
-        count[test] += 1
-        if count[test] > FEW_CASES and count[test] % EVERY:
-            left.append(item)
-    config.hook.pytest_deselected(items=left)
-    left = set(left)
-    items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(autouse=True)

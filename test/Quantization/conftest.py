@@ -1,36 +1,7 @@
-import collections
-
 import numpy as np
 import onnx
 import pytest
 from onnx import parser
-
-FEW_CASES = 4
-EVERY = 5
-
-
-def pytest_addoption(parser):
-    parser.addoption("--whole", action="store_true", help="all cases of tests that have many, not a sample of them")
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: a case that takes seconds, which a sample leaves out")
-
-
-def pytest_collection_modifyitems(config, items):
-    """Of a test with many cases the first few run, and every fifth of the others, and none that is marked slow."""
-    if config.getoption("--whole") or any("::" in argument for argument in config.args):
-        return
-    count = collections.Counter()
-    left = []
-    for item in items:
-        test = (item.path, getattr(item, "originalname", item.name))
-        count[test] += 1
-        if item.get_closest_marker("slow") or (count[test] > FEW_CASES and count[test] % EVERY):
-            left.append(item)
-    config.hook.pytest_deselected(items=left)
-    chosen = {id(item) for item in left}
-    items[:] = [item for item in items if id(item) not in chosen]
 
 
 @pytest.fixture(autouse=True)
