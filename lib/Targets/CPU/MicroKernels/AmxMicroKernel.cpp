@@ -302,29 +302,20 @@ static bool splitsFloats(TargetAttr target) {
 
 const MicroKernel &getAmxBf16x6() {
   static const Amx kernel("amx_bf16x6",
-                          {PackedElement::F32, PackedElement::U2,
-                           PackedElement::U4, PackedElement::U8,
-                           PackedElement::F4, PackedElement::F8E4M3,
-                           PackedElement::F8E5M2},
+                          MicroKernel::withQuantized(PackedElement::F32),
                           MicroKernel::Unit::SplitTiles, splitsFloats);
   return kernel;
 }
 
 const MicroKernel &getAmxBf16x3() {
   static const Amx kernel(
-      "amx_bf16x3",
-      {PackedElement::U2, PackedElement::U4, PackedElement::U8,
-       PackedElement::F4, PackedElement::F8E4M3, PackedElement::F8E5M2},
-      MicroKernel::Unit::SplitTiles, splitsFloats,
-      {/*rowParts=*/3, /*columnParts=*/1, /*scalesSums=*/true});
+      "amx_bf16x3", MicroKernel::withQuantized(), MicroKernel::Unit::SplitTiles,
+      splitsFloats, {/*rowParts=*/3, /*columnParts=*/1, /*scalesSums=*/true});
   return kernel;
 }
 
 const MicroKernel &getAmxBf16x1() {
-  static const Amx kernel("amx_bf16x1",
-                          {PackedElement::U2, PackedElement::U4,
-                           PackedElement::U8, PackedElement::F4,
-                           PackedElement::F8E4M3, PackedElement::F8E5M2},
+  static const Amx kernel("amx_bf16x1", MicroKernel::withQuantized(),
                           MicroKernel::Unit::SplitTiles,
                           [](TargetAttr target) {
                             return target.getBf16() == Bf16Product::Amx &&

@@ -25,11 +25,7 @@ namespace {
 
 class Dequant : public MicroKernel {
 public:
-  Dequant()
-      : MicroKernel("dequant", {PackedElement::U2, PackedElement::U4,
-                                PackedElement::U8, PackedElement::F4,
-                                PackedElement::F8E4M3, PackedElement::F8E5M2}) {
-  }
+  Dequant() : MicroKernel("dequant", withQuantized()) {}
 
   bool isSupported(TargetAttr) const override { return true; }
 

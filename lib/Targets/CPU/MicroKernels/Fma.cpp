@@ -17,9 +17,7 @@ public:
   /// Others than f32 are unpacked before (MatmulPlan::unpacksPanels).
   Fma()
       : MicroKernel("fma",
-                    {PackedElement::F32, PackedElement::F16, PackedElement::U2,
-                     PackedElement::U4, PackedElement::U8, PackedElement::F4,
-                     PackedElement::F8E4M3, PackedElement::F8E5M2}) {}
+                    withQuantized({PackedElement::F32, PackedElement::F16})) {}
 
   bool isSupported(TargetAttr) const override { return true; }
 };

@@ -43,6 +43,15 @@ const MicroKernel *cpu::selectMicroKernel(PackedElement element,
   return nullptr;
 }
 
+SmallVector<PackedElement>
+MicroKernel::withQuantized(ArrayRef<PackedElement> others) {
+  SmallVector<PackedElement> elements(others);
+  elements.append({PackedElement::U2, PackedElement::U4, PackedElement::U8,
+                   PackedElement::F4, PackedElement::F8E4M3,
+                   PackedElement::F8E5M2});
+  return elements;
+}
+
 Value MicroKernel::emitRhs(ImplicitLocOpBuilder &b, const PackedTile &tile,
                            Value panel, Value group) const {
   IndexMath math(b);

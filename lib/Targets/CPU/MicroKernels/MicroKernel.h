@@ -85,6 +85,11 @@ public:
   MicroKernel(const MicroKernel &) = delete;
   MicroKernel &operator=(const MicroKernel &) = delete;
 
+  /// `others` and all elements of quantised right-hand sides
+  /// (PackingAttr::isQuantized).
+  static llvm::SmallVector<PackedElement>
+  withQuantized(llvm::ArrayRef<PackedElement> others = {});
+
   /// As plans spell it.
   llvm::StringRef getName() const { return name; }
   Unit getUnit() const { return unit; }
