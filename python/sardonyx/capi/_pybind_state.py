@@ -17,11 +17,11 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         if name in _ROUNDING:
-            from sardonyx.quantization.matmul_nbits_quantizer import quantize_matmul_bits
+            from sardonyx.quantization.nbits.buffers import quantize_matmul_bits
 
             return partial(quantize_matmul_bits, _ROUNDING[name])
         if name == "quantize_qdq_matmul_4bits":
-            from sardonyx.quantization.matmul_nbits_quantizer import quantize_qdq_matmul_4bits
+            from sardonyx.quantization.nbits.buffers import quantize_qdq_matmul_4bits
 
             return quantize_qdq_matmul_4bits
         if name == "quantize_matmul_bnb4":

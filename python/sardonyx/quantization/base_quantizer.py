@@ -7,7 +7,6 @@ import logging
 import numpy as np
 from onnx import TensorProto
 
-from .calibrate import TensorData
 from .formulas import (
     axis_parameters,
     compute_data_quant_params,
@@ -35,6 +34,7 @@ from .quant_types import (
     type_name,
 )
 from .quant_utils import DEQUANT_OP_NAME, QUANT_OP_NAME
+from .tensor_data import TensorData
 from .tensor_quant_overrides import TensorQuantOverridesHelper
 
 logger = logging.getLogger("sardonyx")

@@ -85,7 +85,7 @@ class SessionObserver:
             used += size
         if block:
             blocks.append(block)
-        self.sessions = [(self._session(names), names) for names in blocks]
+        self.sessions = [(session_with_outputs(self.model, names, self.providers), names) for names in blocks]
 
     def _bytes(self, name: str, feeds: dict) -> int:
         """Bytes of a tensor, where open sizes are those that the first sample has for them."""
@@ -99,24 +99,26 @@ class SessionObserver:
             count *= dim if isinstance(dim, int) else sizes.get(dim, 1)
         return count
 
-    def _session(self, names):
-        from sardonyx import InferenceSession
 
-        model = copy_of(self.model)
-        del model.graph.output[:]
-        for name in names:
-            value = model.graph.output.add()
-            known = self.index.values.get(name)
-            if known is not None:
-                value.CopyFrom(known)
-            value.name = name
-        providers = self.providers or ["CPUExecutionProvider"]
-        if size_of(model) < MODEL_SIZE_THRESHOLD:
-            return InferenceSession(model.SerializeToString(), providers=providers)
-        with temporary_folder() as folder:
-            path = str(folder / "observed.onnx")
-            save_model(model, path, external_data=True)
-            return InferenceSession(path, providers=providers)
+def session_with_outputs(model: ModelProto, names, providers=None):
+    """A session of the model whose outputs are tensors of it, and no others."""
+    from sardonyx import InferenceSession
+
+    known = GraphIndex(model.graph).values
+    model = copy_of(model)
+    del model.graph.output[:]
+    for name in names:
+        value = model.graph.output.add()
+        if name in known:
+            value.CopyFrom(known[name])
+        value.name = name
+    providers = providers or ["CPUExecutionProvider"]
+    if size_of(model) < MODEL_SIZE_THRESHOLD:
+        return InferenceSession(model.SerializeToString(), providers=providers)
+    with temporary_folder() as folder:
+        path = str(folder / "observed.onnx")
+        save_model(model, path, external_data=True)
+        return InferenceSession(path, providers=providers)
 
 
 def reduced_model(model: ModelProto, tensors, per_channel: bool) -> ModelProto:

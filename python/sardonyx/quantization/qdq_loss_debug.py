@@ -16,7 +16,7 @@ import onnx
 from .calibrate import CalibraterBase, samples_of
 from .formulas import dequantize
 from .graph_index import GraphIndex
-from .model_files import copy_of, load_model, load_model_with_shape_infer, save_model
+from .model_files import load_model, load_model_with_shape_infer, save_model
 from .names import (
     DEQUANT_OP_NAME,
     DEQUANT_OUTPUT_SUFFIX,
@@ -25,6 +25,7 @@ from .names import (
     add_dequant_output_suffix,
     add_quant_input_suffix,
 )
+from .observe import session_with_outputs
 from .quant_utils import attribute
 
 logger = logging.getLogger("sardonyx")
@@ -188,20 +189,10 @@ def _squares(first, second):
 
 def _session_of(model, names):
     """A function of a sample that gives {name: array} of values of a model."""
-    from sardonyx import InferenceSession
-
     inputs = {value.name for value in model.graph.input}
     computed = [name for name in names if name not in inputs]
     if not computed:
         return lambda sample: {}
-    observed = copy_of(model)
-    known = GraphIndex(model.graph).values
-    del observed.graph.output[:]
-    for name in computed:
-        value = observed.graph.output.add()
-        if name in known:
-            value.CopyFrom(known[name])
-        value.name = name
-    session = InferenceSession(observed.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = session_with_outputs(model, computed)
     wanted = [entry.name for entry in session.get_inputs()]
     return lambda sample: dict(zip(computed, session.run(computed, {name: sample[name] for name in wanted})))

@@ -66,6 +66,7 @@ from .quant_types import (  # noqa: F401
     get_qmin_qmax_for_qType,
     get_qrange_for_qType,
 )
+from .tensor_data import CalibrationCacheEncoder
 
 logger = logging.getLogger("sardonyx")
 type_to_name = {number: name for name, number in TensorProto.DataType.items()}
@@ -206,8 +207,6 @@ def write_calibration_table(calibration_cache, dir="."):  # noqa: A002
 
     The latter two hold the larger end of each range as text.
     """
-    from .calibrate import CalibrationCacheEncoder
-
     folder = Path(dir)
     logger.info("ranges of %d tensors go to %s", len(list(calibration_cache.keys())), folder)
     (folder / "calibration.json").write_text(json.dumps(calibration_cache, cls=CalibrationCacheEncoder))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..model_files import copy_of
+from ..observe import session_with_outputs
 
 
 @dataclass
@@ -31,24 +31,13 @@ def collect(model, sizes: dict, samples, providers=None, at_a_time: int = 16, gr
     Tensors are outputs of a session, `at_a_time` of them; nothing is kept of a sample. `samples` is gone through once.
     Without `gram`, no G is made.
     """
-    from sardonyx import InferenceSession
-
     names = list(sizes)
     inputs = {value.name for value in model.graph.input}
-    known = {value.name: value for value in (*model.graph.value_info, *model.graph.output)}
     sessions = []
     computed = [name for name in names if name not in inputs]
     for start in range(0, len(computed), at_a_time):
         part = computed[start : start + at_a_time]
-        observed = copy_of(model)
-        del observed.graph.output[:]
-        for name in part:
-            value = observed.graph.output.add()
-            if name in known:
-                value.CopyFrom(known[name])
-            value.name = name
-        session = InferenceSession(observed.SerializeToString(), providers=providers or ["CPUExecutionProvider"])
-        sessions.append((session, part))
+        sessions.append((session_with_outputs(model, part, providers), part))
     found = {
         name: InputStatistics(np.zeros((size, size) if gram else (0, 0)), np.zeros(size), np.zeros(size, np.float32))
         for name, size in sizes.items()
