@@ -69,10 +69,11 @@ typedef enum {
 SDX_API void sdx_options_set_numerics(sdx_options *options,
                                       sdx_numerics numerics);
 
-/** What operands of products and convolutions of f32 may be rounded to on a
-    device that computes this faster: to 11 bits (TF32), to f16, which ends at
-    65504, or to bf16. Sums stay f32; processors round nothing. The default is
-    SDX_PRECISION_F32. */
+/** What operands of products and convolutions of f32 may be rounded to where
+    that is faster: to 11 bits (TF32, on devices), to f16, which ends at 65504,
+    or to bf16. Sums stay f32. Processors take bf16 where they multiply such
+    numbers, and f16 for weights that come from memory for few rows. The default
+    is SDX_PRECISION_F32. */
 typedef enum sdx_precision {
   SDX_PRECISION_F32 = 0,
   SDX_PRECISION_TF32 = 1,

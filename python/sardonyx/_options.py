@@ -134,7 +134,7 @@ class SessionOptions(Options):
     precision = Attribute(
         "f32",
         anything,
-        "What operands of products and convolutions of f32 may be rounded to on a device that computes this faster: 'tf32' "
+        "What operands of products and convolutions of f32 may be rounded to where that is faster: 'tf32' "
         "(11 bits, the range of f32), 'f16' (11 bits, up to 65504), 'bf16' (8 bits). Sums and what is no such operand stay "
         "f32. Processors take 'bf16' where they multiply such numbers, 'f16' for weights that come from memory for few rows, "
         "and compute in f32 otherwise.",

@@ -48,10 +48,11 @@ static void addCommon(CLI::App *app, CommonOptions &common) {
       {"tf32", Precision::TF32},
       {"f16", Precision::F16},
       {"bf16", Precision::BF16}};
-  app->add_option("--precision", common.session.precision,
-                  "What operands of products and convolutions of f32 may be "
-                  "rounded to on a device: f32 (the default: nothing is "
-                  "rounded), tf32, f16 or bf16")
+  app->add_option(
+         "--precision", common.session.precision,
+         "What operands of products and convolutions of f32 may be "
+         "rounded to where that is faster: f32 (the default: nothing is "
+         "rounded), tf32, f16 or bf16")
       ->transform(CLI::CheckedTransformer(kPrecisions));
   app->add_flag_function(
       "--split-floats,!--no-split-floats",

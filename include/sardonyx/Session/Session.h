@@ -105,7 +105,7 @@ struct SessionOptions {
   std::shared_ptr<const CustomOps> customOps;
   /// By which algorithms products and convolutions of f32 may go.
   Numerics numerics = Numerics::F32;
-  /// What their operands may be rounded to on a device.
+  /// What their operands may be rounded to where that is faster.
   Precision precision = Precision::F32;
   /// Use the tile registers of AMX for f32, as sums of bf16, where the
   /// processor has them and `numerics` allows it. Not set: where one thread
