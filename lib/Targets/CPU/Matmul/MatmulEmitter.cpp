@@ -247,12 +247,16 @@ void MatmulEmitter::fetchNextPanel(ImplicitLocOpBuilder &b, const Chunk &chunk,
   const int64_t bytes = op.getPanelWidth() * 4; // of a group of values of k
   const int64_t lines = facts.k.value() * bytes / Prefetch::kLineBytes;
   const int64_t line = depthGroup * Prefetch::kLineBytes / 4; // in elements
-  const int64_t rows = std::min(plan.rows, plan.chunkTiles * shape.rows);
+  // Where the other chunks of a panel come next they fetch their share.
+  const bool sharesPanel = plan.order == MatmulOrder::PanelsOuter;
+  const int64_t chunkRows = plan.chunkTiles * shape.rows;
+  const int64_t rows = sharesPanel ? plan.rows : std::min(plan.rows, chunkRows);
   const int64_t steps = facts.countTileSteps();
   const int64_t blocks = llvm::divideCeil(rows, kBlockRows);
   const int64_t share = llvm::divideCeil(lines, blocks * steps);
   const int64_t ofStep = std::min({share, kMostLines, lines});
-  Value block = math.div(math.sub(row, chunk.firstRow), kBlockRows);
+  Value inRows = sharesPanel ? row : math.sub(row, chunk.firstRow);
+  Value block = math.div(inRows, kBlockRows);
   Value first = math.mul(math.add(math.mul(block, steps), step), ofStep);
   // Blocks that have nothing left to fetch fetch the last lines again.
   first = math.min(first, math.constant(lines - ofStep));

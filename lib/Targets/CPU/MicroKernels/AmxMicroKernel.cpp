@@ -162,8 +162,6 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    if (meanwhile)
-      meanwhile(loop.getInductionVar());
     Value step = asI64(b, loop.getInductionVar());
     Value left = tiles.plus(lhs.address, tiles.times(step, kTileBytes));
     if (lines) {
@@ -178,6 +176,8 @@ void sardonyx::cpu::emitTileProduct(ImplicitLocOpBuilder &b, Type type,
       rows.push_back(tiles.load(left, lhs.stride));
       left = tiles.plus(left, lhsTile);
     }
+    if (meanwhile)
+      meanwhile(loop.getInductionVar());
     for (int64_t c = 0; c < kColumnTiles; ++c)
       columns.push_back(
           tiles.load(tiles.plus(right, c * kTileBytes), rhs.stride));

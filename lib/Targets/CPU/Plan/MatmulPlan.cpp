@@ -233,7 +233,10 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
 /// cache.
 static void planChunks(const MatmulFacts &facts, MatmulPlan &plan) {
   constexpr int64_t kWork = 256 * 1024; // multiplications worth a hand-over
-  constexpr int64_t kMinChunks = 32, kMaxTiles = 64;
+  constexpr int64_t kMaxTiles = 64;
+  // Tile registers are done with a chunk before the lines of the next are there
+  // unless it has many rows.
+  const int64_t minChunks = plan.usesTiles() ? 16 : 32;
   auto known = [](std::optional<int64_t> size, int64_t otherwise) {
     return std::max<int64_t>(size.value_or(otherwise), 1);
   };
@@ -244,7 +247,7 @@ static void planChunks(const MatmulFacts &facts, MatmulPlan &plan) {
   int64_t tileWidth = plan.panelsPerTile * facts.packing.getPanel();
   int64_t least =
       std::max<int64_t>(1, kWork / (depth * plan.shape.rows * tileWidth));
-  int64_t split = llvm::divideCeil(kMinChunks, groups);
+  int64_t split = llvm::divideCeil(minChunks, groups);
   int64_t wanted = llvm::divideCeil(tiles, split);
   int64_t rowBytes = depth * sizeof(float); // any group is as large
   int64_t cached = std::max(facts.target.getL2Bytes() / 2 / rowBytes,
