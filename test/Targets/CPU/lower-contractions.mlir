@@ -274,3 +274,26 @@ func.func private @open_rows(%a: memref<?x256xf32>, %b: memref<8x256x32xf32>, %o
       : (tensor<?x256xf32>, memref<?x256xf32>) -> ()
   return
 }
+
+// -----
+
+// Two chunks of 64 rows share a panel of 384 lines, of which each of their four
+// blocks of 12 steps fetches its part of the next.
+// CHECK-LABEL: func.func private @chunks_share_a_panel
+// CHECK: scf.parallel
+// CHECK: scf.for %{{.*}} = %{{.*}} to %c12 step %c1
+// CHECK-COUNT-2: "llvm.x86.tileloadd64.internal"
+// CHECK-COUNT-8: memref.prefetch %{{.*}}, read, locality<2>, data
+// CHECK-NOT: memref.prefetch
+// CHECK: "llvm.x86.tdpbusd.internal"
+func.func private @chunks_share_a_panel(%x: memref<128x768xi8>, %w: memref<24x192x128xi8>, %out: memref<128x768xi32>)
+    attributes {sdx.kernel, cpu.plan = #cpu.matmul_plan<[<"amx_int8", rows = 128, tile_rows = 8, tile_columns = 32, chunk_tiles = 8, prefetch = near>]>, sdx.target = #cpu.target<int8 = amx>} {
+  %tx = bufferization.to_tensor %x restrict : memref<128x768xi8> to tensor<128x768xi8>
+  %tw = bufferization.to_tensor %w restrict : memref<24x192x128xi8> to tensor<24x192x128xi8>
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<128x768xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<128x768xi32>) -> tensor<128x768xi32>
+  %p = cpu.packed_matmul ins(%tx, %tw : tensor<128x768xi8>, tensor<24x192x128xi8>) outs(%f : tensor<128x768xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<128x768xi32>
+  bufferization.materialize_in_destination %p in restrict writable %out : (tensor<128x768xi32>, memref<128x768xi32>) -> ()
+  return
+}

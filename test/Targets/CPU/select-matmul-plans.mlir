@@ -75,16 +75,17 @@ func.func private @bytes(%x: memref<64x768xi8>, %w: memref<24x192x128xi8>, %out:
   return
 }
 
+// All rows of a panel are a chunk of tile registers.
 // CHECK-LABEL: func.func private @bytes_by_tile_registers
-// CHECK-SAME: cpu.plan = #cpu.matmul_plan<[<"amx_int8", rows = 64, tile_rows = 8, tile_columns = 32, chunk_tiles = 8, prefetch = near>]>
-func.func private @bytes_by_tile_registers(%x: memref<64x768xi8>, %w: memref<24x192x128xi8>, %out: memref<64x768xi32>) attributes {sdx.kernel, sdx.target = #cpu.target<int8 = amx>} {
-  %tx = bufferization.to_tensor %x restrict : memref<64x768xi8> to tensor<64x768xi8>
+// CHECK-SAME: cpu.plan = #cpu.matmul_plan<[<"amx_int8", rows = 128, tile_rows = 8, tile_columns = 32, chunk_tiles = 16, prefetch = near>]>
+func.func private @bytes_by_tile_registers(%x: memref<128x768xi8>, %w: memref<24x192x128xi8>, %out: memref<128x768xi32>) attributes {sdx.kernel, sdx.target = #cpu.target<int8 = amx>} {
+  %tx = bufferization.to_tensor %x restrict : memref<128x768xi8> to tensor<128x768xi8>
   %tw = bufferization.to_tensor %w restrict : memref<24x192x128xi8> to tensor<24x192x128xi8>
   %zero = arith.constant 0 : i32
-  %e = tensor.empty() : tensor<64x768xi32>
-  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<64x768xi32>) -> tensor<64x768xi32>
-  %p = cpu.packed_matmul ins(%tx, %tw : tensor<64x768xi8>, tensor<24x192x128xi8>) outs(%f : tensor<64x768xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<64x768xi32>
-  bufferization.materialize_in_destination %p in restrict writable %out : (tensor<64x768xi32>, memref<64x768xi32>) -> ()
+  %e = tensor.empty() : tensor<128x768xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<128x768xi32>) -> tensor<128x768xi32>
+  %p = cpu.packed_matmul ins(%tx, %tw : tensor<128x768xi8>, tensor<24x192x128xi8>) outs(%f : tensor<128x768xi32>) {packing = #cpu.packing<i8, panel = 32>} -> tensor<128x768xi32>
+  bufferization.materialize_in_destination %p in restrict writable %out : (tensor<128x768xi32>, memref<128x768xi32>) -> ()
   return
 }
 
