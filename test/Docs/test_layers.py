@@ -19,7 +19,7 @@ MAY = {
     "Host": {"Dispatch"},
     "Targets": {"Dispatch", "Model", "Objects"},
     "Pipelines": {"Bridge", "Conversion", "Dispatch", "Host", "Objects", "Targets", "Transforms", "Importer"},
-    "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Objects", "Pipelines", "Runtime", "Targets"},
+    "Session": {"Bridge", "Conversion", "Exporter", "Importer", "Model", "Objects", "Pipelines", "Runtime", "Targets", "Transforms"},
     "Build": {"Model", "Objects", "Runtime", "Session"},
     "Library": set(),
 }

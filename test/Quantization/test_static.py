@@ -300,3 +300,28 @@ def test_overrides(model, random):
     np.testing.assert_allclose(found["w1_scale"], np.full(6, 4 / 254, np.float32))
     assert found["sum_scale"] == np.float32(7 / 255)
     assert TensorProto.UINT8 == next(t for t in result.graph.initializer if t.name == "sum_zero_point").data_type
+
+
+@pytest.mark.parametrize("form", list(QuantFormat))
+def test_gemm_multiplies_product_and_bias(model, random, form):
+    """Gemm's beta goes into the stored bias, and QGemm multiplies that by alpha, too."""
+    made = model(
+        "g (float[N, 8] x) => (float[N, 5] y) { y = Gemm<alpha = 0.5, beta = 2.0>(x, w, b) }",
+        w=random.standard_normal((8, 5)).astype(np.float32), b=(3 * random.standard_normal(5)).astype(np.float32),
+    )  # fmt: skip
+    feeds = {"x": random.standard_normal((64, 8)).astype(np.float32)}
+    for per_channel in (False, True):
+        found = quantize_static(made, None, [feeds], form, per_channel=per_channel)
+        for run in (ours, peers):
+            assert decibels(peers(made, feeds)[0], run(found, feeds)[0]) > 35
+
+
+def test_bias_of_groups_that_share_scales(model, random):
+    """A grouped ConvTranspose has a scale for each channel of a group, and a bias for each of all."""
+    made = model(
+        "g (float[N, 4, 5] x) => (float[N, 6, 7] y) { y = ConvTranspose<group = 2>(x, w, b) }",
+        w=random.standard_normal((4, 3, 3)).astype(np.float32), b=random.standard_normal(6).astype(np.float32),
+    )  # fmt: skip
+    feeds = {"x": random.standard_normal((4, 4, 5)).astype(np.float32)}
+    found = quantize_static(made, None, [feeds], per_channel=True)
+    assert decibels(peers(made, feeds)[0], ours(found, feeds)[0]) > 35

@@ -9,6 +9,7 @@
 #include "sardonyx/Objects/Facts.h"
 #include "sardonyx/Objects/Passes.h"
 #include "sardonyx/Pipelines/Pipelines.h"
+#include "sardonyx/Session/Passes.h"
 #include "sardonyx/Targets/Passes.h"
 
 #include "mlir/IR/Action.h"
@@ -233,6 +234,7 @@ static LogicalResult run(int argc, char **argv) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerAllPasses();
+  registerSardonyxSessionPasses();
 
   PhaseFlags flags;
   auto [inputName, outputName] = registerAndParseCLIOptions(

@@ -172,4 +172,122 @@ def OnnxPropagateQuantization
   let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Passes that tools choose: no phase runs them. They write what becomes of
+// weights as operators on constants, which onnx-materialize-constants computes.
+//===----------------------------------------------------------------------===//
+
+def OnnxQuantize : Pass<"onnx-quantize", "::mlir::ModuleOp"> {
+  let summary = "Store tensors as integers";
+  let description = [{
+    With `plan`, a file of sardonyx.quantization (JSON, format QDQ), each tensor
+    that the plan names becomes what DequantizeLinear makes of its
+    QuantizeLinear, weights and biases too.
+
+    With `type`, without data: `int8-dynamic` has each MatMul and Gemm by
+    constants round its input as it comes (DynamicQuantizeLinear,
+    MatMulInteger), with a scale for each column of the weights; `int8`, `int4`
+    and `int2` store the weights of MatMul and Gemm in blocks of `block` inputs
+    (0: one for each column), and int8 those of convolutions, a scale for each
+    output. A node that keeps its weights is told in a remark.
+
+    ```mlir
+    %0 = onnx.MatMul(%x, %w) : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+    // becomes, with type=int4
+    %q = onnx.QuantizeLinear(%w, %scale, %zero) {axis = 0, block_size = 32} : ... -> tensor<64x8xsi4>
+    %d = onnx.DequantizeLinear(%q, %scale, %zero) {axis = 0, block_size = 32} : ... -> tensor<64x8xf32>
+    %0 = onnx.MatMul(%x, %d) : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "A plan of sardonyx.quantization">,
+    Option<"type", "type", "std::string", "",
+           "int8-dynamic, int8, int4 or int2">,
+    Option<"block", "block", "int64_t", "32", "Inputs of a block">,
+    ListOption<"exclude", "exclude", "std::string", "Nodes to leave as they are">
+  ];
+}
+
+def OnnxEqualize : Pass<"onnx-equalize", "::mlir::ModuleOp"> {
+  let summary = "Give channels equal ranges from layer to layer";
+  let description = [{
+    Cross-layer equalisation (arXiv:1906.04721): where a layer alone reads
+    another's channels, through nothing that a positive factor does not pass
+    (Relu, LeakyRelu, pools, Flatten, an Add of a constant), the first's weights
+    and bias are divided by sqrt(r1 / r2) channel by channel, and the second's
+    multiplied by it; r1 and r2 are the largest magnitudes of the two. The model
+    computes the same, but for rounding. BatchNormalization should be folded
+    before (`onnx-fold-batch-norm`).
+
+    ```mlir
+    %0 = onnx.Conv(%x, %w1) ...
+    %1 = onnx.Relu(%0) ...
+    %2 = onnx.Conv(%1, %w2) ...
+    // becomes
+    %0 = onnx.Conv(%x, onnx.Div(%w1, %s)) ...
+    %1 = onnx.Relu(%0) ...
+    %2 = onnx.Conv(%1, onnx.Mul(%w2, %s)) ...
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+  let options = [
+    Option<"iterations", "iterations", "unsigned", "1",
+           "How often to go through the layers">
+  ];
+}
+
+def OnnxPrune : Pass<"onnx-prune", "::mlir::ModuleOp"> {
+  let summary = "Put zeros in the place of small weights";
+  let description = [{
+    `kind=magnitude`: of each layer's weights (Conv, ConvTranspose, MatMul, Gemm)
+    as many as `amount` says, those of the smallest magnitudes. `kind=2:4`: two
+    of each four in a row of those that are summed up. `kind=block`: whole blocks
+    of outputs by inputs, those of the smallest sums of magnitudes. What comes
+    out is dense and holds zeros.
+
+    ```mlir
+    %0 = onnx.MatMul(%x, %w) : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+    // becomes, with %marks of 0 and 1 made by TopK and ScatterElements
+    %0 = onnx.MatMul(%x, onnx.Mul(%w, %marks)) : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+  let options = [
+    Option<"kind", "kind", "std::string", "\"magnitude\"",
+           "magnitude, 2:4 or block">,
+    Option<"amount", "amount", "double", "0.5", "Share of zeros, 0 to 1">,
+    ListOption<"block", "block", "int64_t", "Outputs and inputs of a block">,
+    ListOption<"exclude", "exclude", "std::string", "Nodes to leave as they are">
+  ];
+}
+
+def OnnxConvertPrecision : Pass<"onnx-convert-precision", "::mlir::ModuleOp"> {
+  let summary = "Compute on floats of 16 bits";
+  let description = [{
+    Convolutions and products of f32 take operands of 16 bits, and so does what
+    moves numbers or computes each from a few, where its operands have 16 bits
+    already. Sums over many numbers, exponentials and quotients stay f32. A
+    constant with numbers beyond f16 keeps its node in f32, with a remark.
+
+    ```mlir
+    %0 = onnx.MatMul(%x, %w) : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+    // becomes
+    %1 = onnx.Cast(%x) {to = 10} : (tensor<1x64xf32>) -> tensor<1x64xf16>
+    %2 = onnx.Cast(%w) {to = 10} : (tensor<64x8xf32>) -> tensor<64x8xf16>
+    %3 = onnx.MatMul(%1, %2) : (tensor<1x64xf16>, tensor<64x8xf16>) -> tensor<1x8xf16>
+    %0 = onnx.Cast(%3) {to = 1} : (tensor<1x8xf16>) -> tensor<1x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect"];
+  let options = [
+    Option<"type", "type", "std::string", "\"f16\"", "f16 or bf16">,
+    Option<"keepIo", "keep-io", "bool", "true",
+           "Leave the model's inputs and results in f32">,
+    ListOption<"exclude", "exclude", "std::string", "Nodes to leave in f32">,
+    ListOption<"excludeOps", "exclude-ops", "std::string",
+               "Operators to leave in f32">
+  ];
+}
+
 #endif // SARDONYX_TRANSFORMS_PASSES

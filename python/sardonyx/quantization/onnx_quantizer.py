@@ -341,7 +341,7 @@ class ONNXQuantizer(BaseQuantizer):
         return scale, add("Cast", [add("Floor", [place], zero_point + "_Floor")], zero_point, to=kind)
 
     def quantize_bias(self, name, data: QuantizedValue, weight: QuantizedValue, beta=1.0) -> str:
-        """A bias as `<name>_quantized` of i32, at the scale data's · weight's · beta; with floats of 8 bits it stays f32.
+        """A bias times beta as `<name>_quantized` of i32, at the scale data's · weight's; with floats of 8 bits it stays f32.
 
         Where i32 can't hold it, the weight's scale is raised and the weight rounded again.
         """
@@ -356,7 +356,8 @@ class ONNXQuantizer(BaseQuantizer):
             self._add_initializer(zero)
             axis, node_type = None, "Cast"
         else:
-            scale = self._bias_scale(name, values, data, weight, beta)
+            values = (values * beta).astype(values.dtype)
+            scale = self._bias_scale(name, values, data, weight)
             self._add_initializer(onnx.numpy_helper.from_array(quantized_bias(name, values, scale), quantized))
             self._add_initializer(onnx.numpy_helper.from_array(scale.reshape(-1), quantized + "_scale"))
             shape = (scale.size,) if scale.size > 1 else ()
@@ -373,7 +374,7 @@ class ONNXQuantizer(BaseQuantizer):
         )  # fmt: skip
         return quantized
 
-    def _bias_scale(self, name, values, data, weight, beta):
+    def _bias_scale(self, name, values, data, weight):
         data_scale = tensor_proto_to_array(self.initializers[data.scale_name])
         plan = self.plan.tensors.get(weight.original_name)
         if plan is not None and plan.role == "weight":
@@ -384,7 +385,7 @@ class ONNXQuantizer(BaseQuantizer):
                 plan.scale = raised
                 self._write_weight(weight.original_name, plan)
         weight_scale = tensor_proto_to_array(self.initializers[weight.scale_name])
-        return np.asarray(data_scale * weight_scale * beta, values.dtype)
+        return np.asarray(data_scale * weight_scale, values.dtype)
 
     # Results.
 

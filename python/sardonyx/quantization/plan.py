@@ -8,13 +8,14 @@ A plan is made from ranges or by a search, applied by an editor of the model, ke
      "settings": {"activation_type": "UINT8", "weight_type": "INT8", "per_channel": false, "options": {}},
      "tensors": {"x": {"role": "activation", "type": "UINT8", "scale": 0.1, "zero_point": 128},
                  "w": {"role": "weight", "type": "INT8", "scale": [...], "zero_point": [...], "axis": 0},
-                 "b": {"role": "bias", "type": "INT32", "node": "/conv", "input": "x", "weight": "w", "beta": 1.0},
+                 "b": {"role": "bias", "type": "INT32", "node": "/conv", "input": "x", "weight": "w"},
                  "y": {"role": "activation", "type": "UINT8", "shares": ["x", "/reshape"]}},
      "nodes": {"/conv": {"precision": "int8"}, "/softmax": {"precision": "float", "reason": "..."}}}
 
 `axis` counts from the front, `block` is the size of blocks along it. `shares` names a tensor, and a node that reads it,
 whose scale and zero point are also this tensor's. `settings` say how the graph is written. `convert` holds a second
-type, scale and zero point, which the nodes of `convert_nodes` (all if it is missing) read.
+type, scale and zero point, which the nodes of `convert_nodes` (all if it is missing) read. A bias with `beta` is stored
+times that, and the Gemm that reads it loses its own.
 """
 
 from __future__ import annotations

@@ -129,6 +129,8 @@ class QDQEditor:
             kind = self.index.initializers[name].data_type
             self.new_nodes.append(onnx.helper.make_node("Cast", [quantized], [name], add_dequant_suffix(name), to=kind))
             return
+        if tensor.beta != 1:
+            values = (values * tensor.beta).astype(values.dtype)
         scale, zero = quantized + "_scale", quantized + "_zero_point"
         self._add(onnx.numpy_helper.from_array(quantized_bias(name, values, tensor.scale), quantized))
         self._add(onnx.numpy_helper.from_array(tensor.scale.reshape(-1), scale))

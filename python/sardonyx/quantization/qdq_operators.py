@@ -76,7 +76,7 @@ class QDQGemm(QDQOperatorBase):
             return
         self.quantize_bias(attribute(node, "beta", 1.0))
         if self.quantizer.stores_bias_as_integers(node.input[2]):
-            for entry in node.attribute:  # it is in the bias' scale now
+            for entry in node.attribute:  # it is in the bias now
                 if entry.name == "beta":
                     entry.f = 1.0
 

@@ -109,7 +109,7 @@ class QDQQuantizer(BaseQuantizer):
             logger.warning("tensor '%s' has no channels to quantise, as it is no weight", tensor_name)
 
     def quantize_bias_tensor(self, node_name, bias_name, input_name, weight_name, beta=1.0):
-        """Has a bias of sums stored as i32, at the scale input's · weight's · beta."""
+        """Has a bias of sums, times beta, stored as i32 at the scale input's · weight's."""
         if self.tensor_quant_overrides.get(bias_name):  # then it is like any weight
             per_channel, axis = self.is_tensor_per_channel(bias_name, default_axis=0)
             self._mark(bias_name, _Mark(is_weight=True, axis=axis if per_channel else None))
@@ -282,7 +282,8 @@ class QDQQuantizer(BaseQuantizer):
             )
             scale = self._scale_of(mark.input, mark.node) if adjustable else None
             if scale is not None:
-                raised = scales_for_bias(tensor_proto_to_array(self.initializers[name]), scale, weight.scale)
+                values = tensor_proto_to_array(self.initializers[name]) * mark.beta
+                raised = scales_for_bias(values, scale, weight.scale)
                 if raised is not None:
                     logger.info("the scale of weight '%s' is raised so that bias '%s' fits i32", mark.weight, name)
                     weight.scale = raised
@@ -298,7 +299,10 @@ class QDQQuantizer(BaseQuantizer):
             if scale is None:
                 raise ValueError(f"bias '{name}' can't be quantised: '{source}' of node '{mark.node}' has no scale")
             scales.append(scale)
-        plan.scale = np.asarray(scales[0] * scales[1] * mark.beta, tensor_proto_to_array(self.initializers[name]).dtype)
+        bias = tensor_proto_to_array(self.initializers[name])
+        plan.scale = np.asarray(scales[0] * scales[1], bias.dtype)
+        if 1 < plan.scale.size < bias.size:  # a ConvTranspose's groups share the scales of a group's channels
+            plan.scale = np.tile(plan.scale, bias.size // plan.scale.size)
         plan.axis = 0 if plan.scale.size > 1 else None
         return plan
 

@@ -202,6 +202,11 @@ class QLinearMatMul(QOpMatMul):
 
 
 class QLinearGemm(QOpMatMul):
+    def get_factor(self):
+        """QGemm has no beta, and multiplies all sums by alpha, the bias too."""
+        alpha = attribute(self.node, "alpha", 1.0)
+        return attribute(self.node, "beta", 1.0) / (alpha or 1.0)
+
     def inputs(self):
         quantizer, node = self.quantizer, self.node
         if len(node.input) == 3 and node.input[2] and not quantizer.is_input_a_initializer(node.input[2]):
@@ -219,7 +224,7 @@ class QLinearGemm(QOpMatMul):
     def write(self, values, parameters):
         bias = ""
         if len(self.node.input) == 3 and self.node.input[2]:
-            bias = self.quantizer.quantize_bias(self.node.input[2], *values, beta=attribute(self.node, "beta", 1.0))
+            bias = self.quantizer.quantize_bias(self.node.input[2], *values, self.get_factor())
         inputs = [*triple(values[0]), *triple(values[1]), bias, *parameters]
         return self.emit("QGemm", inputs, ms_domain, but=("beta",))
 
