@@ -247,6 +247,12 @@ Name Body::op(StringRef type, Names inputs, Attrs attrs) {
   return op(1, type, std::move(inputs), std::move(attrs)).front();
 }
 
+Name Body::ownOp(StringRef type, Names inputs, Attrs attrs) {
+  Name made = op(type, std::move(inputs), std::move(attrs));
+  nodes->rbegin()->set_domain(schema.domain());
+  return made;
+}
+
 Name Body::constant(TensorProto tensor) {
   NodeProto &made = node("Constant", {});
   made.add_output(newName("Constant"));

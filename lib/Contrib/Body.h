@@ -107,6 +107,8 @@ public:
   /// One of several outputs.
   Names op(unsigned outputs, llvm::StringRef type, Names inputs,
            Attrs attrs = {});
+  /// An operator of the domain of the one that this is the body of.
+  Name ownOp(llvm::StringRef type, Names inputs, Attrs attrs = {});
   Name ints(llvm::ArrayRef<int64_t> values);
   Name integer(int64_t value);
   /// A list of f32.

@@ -60,20 +60,68 @@ static Name activateExperts(Body &b, const Name &value, const Name &gate,
   return gate.empty() ? result : b.mul(result, gate);
 }
 
-/// `values` [rows, k] of the experts `which` [rows, k] as [rows, experts], with
+//===----------------------------------------------------------------------===//
+// What rows take of experts
+//===----------------------------------------------------------------------===//
+
+/// `values` [rows, k] of the experts `which` [rows, k] as [experts, rows], with
 /// 0 for the others.
 static Name spread(Body &b, const Name &which, const Name &values,
                    int elementType) {
   Name none = b.op("ConstantOfShape", {b.op("Shape", {b.in("router_probs")})});
-  return b.op("ScatterElements", {b.cast(none, elementType), which, values},
-              {{"axis", 1}});
+  Name all = b.op("ScatterElements", {b.cast(none, elementType), which, values},
+                  {{"axis", 1}});
+  return b.transpose(all, {1, 0});
+}
+
+/// The places of a list where it is positive.
+static Name findPositive(Body &b, const Name &list, int elementType) {
+  Name isPositive = b.op("Greater", {list, b.scalar(0, elementType)});
+  return b.op("Squeeze", {b.op("NonZero", {isPositive}), b.ints({0})});
+}
+
+/// What experts make of `rows` [rows, hidden], by `shares` [experts, rows] of
+/// each. `compute` gets the rows that take an expert, and its number: experts
+/// that nobody takes are not computed.
+static Name sumExperts(
+    Body &b, const Name &rows, int64_t count, const Name &shares,
+    int elementType,
+    llvm::function_ref<Name(const Name &rows, const Name &expert)> compute) {
+  Name largest = b.op("ReduceMax", {shares, b.ints({1})}, {{"keepdims", 0}});
+  Name taken = findPositive(b, largest, elementType);
+  Name none = b.op("ConstantOfShape", {b.op("Shape", {rows})});
+  return b.scan(
+      {b.cast(none, elementType)}, {taken}, /*backwards=*/false,
+      [&](llvm::ArrayRef<Name> sum, llvm::ArrayRef<Name> expert) -> Names {
+        Name share = b.op("Gather", {shares, expert[0]});
+        if (count == 1)
+          return {b.add(sum[0], b.mul(compute(rows, expert[0]),
+                                      b.unsqueeze(share, {1})))};
+        Name which = findPositive(b, share, elementType);
+        Name made = compute(b.op("Gather", {rows, which}), expert[0]);
+        made = b.mul(made, b.unsqueeze(b.op("Gather", {share, which}), {1}));
+        return {b.op("ScatterND", {sum[0], b.unsqueeze(which, {1}), made},
+                     {{"reduction", "add"}})};
+      })[0];
+}
+
+/// How many rows an input has; -1 if not known.
+static int64_t countRows(Body &b, llvm::StringRef input) {
+  int64_t count = 1;
+  for (int64_t axis = 0, end = b.requireRank(input) - 1; axis < end; ++axis) {
+    int64_t size = b.size(input, axis);
+    if (size < 0)
+      return -1;
+    count *= size;
+  }
+  return count;
 }
 
 //===----------------------------------------------------------------------===//
 // MoE
 //===----------------------------------------------------------------------===//
 
-/// How much of each expert each row takes: [rows, experts], with the `k`
+/// How much of each expert each row takes: [experts, rows], with the `k`
 /// largest of the router's probabilities and 0 elsewhere.
 static Name shares(Body &b, int64_t k) {
   Name all = b.op("Softmax", {b.in("router_probs")}, {{"axis", -1}});
@@ -84,31 +132,31 @@ static Name shares(Body &b, int64_t k) {
   return spread(b, best[1], values, b.elementType("router_probs"));
 }
 
-/// Computes all experts for all rows: which ones a row takes is known when the
-/// model runs only.
 void buildMoE(Body &b) {
   b.refuseUnless("use_sparse_mixer", 0);
   int64_t k = b.getInt("k"), hidden = b.size("input", -1);
   if (k < 1 || hidden < 1)
     b.refuseUnknown("k or the width of the input is not known");
+  int type = b.elementType("input");
   // The matrices are [experts, outputs, inputs].
-  auto project = [&](const Name &value, llvm::StringRef weights,
-                     llvm::StringRef bias) {
-    Name product =
-        b.op("MatMul", {value, b.transpose(b.in(weights), {0, 2, 1})});
-    return b.has(bias) ? b.add(product, b.unsqueeze(b.in(bias), {1})) : product;
+  auto project = [&](const std::string &fc, const Name &rows,
+                     const Name &expert) {
+    Name weights = b.op("Gather", {b.in(fc + "_experts_weights"), expert});
+    Name bias = b.in(fc + "_experts_bias");
+    if (!bias.empty())
+      bias = b.op("Gather", {bias, expert});
+    return b.op("Gemm", {rows, weights, bias}, {{"transB", 1}});
   };
-  Name rows = b.reshape(b.in("input"), {1, -1, hidden});
-  Name inner = project(rows, "fc1_experts_weights", "fc1_experts_bias");
-  Name gate = b.has("fc3_experts_weights")
-                  ? project(rows, "fc3_experts_weights", "fc3_experts_bias")
-                  : Name();
-  inner = activateExperts(b, inner, gate, b.size("fc1_experts_weights", 1),
-                          b.elementType("input"));
-  Name each = project(inner, "fc2_experts_weights", "fc2_experts_bias");
-  Name share = b.unsqueeze(b.transpose(shares(b, k), {1, 0}), {2});
+  auto compute = [&](const Name &rows, const Name &expert) {
+    Name gate =
+        b.has("fc3_experts_weights") ? project("fc3", rows, expert) : Name();
+    Name inner = activateExperts(b, project("fc1", rows, expert), gate,
+                                 b.size("fc1_experts_weights", 1), type);
+    return project("fc2", inner, expert);
+  };
+  Name rows = b.reshape(b.in("input"), {-1, hidden});
   Name sum =
-      b.op("ReduceSum", {b.mul(each, share), b.ints({0})}, {{"keepdims", 0}});
+      sumExperts(b, rows, countRows(b, "input"), shares(b, k), type, compute);
   b.give("output", b.op("Reshape", {sum, b.op("Shape", {b.in("input")})}));
 }
 
@@ -118,8 +166,8 @@ void buildMoE(Body &b) {
 
 namespace {
 
-/// Goes through the experts, whose weights stay packed: those of one are made
-/// floats at a time, and only where a row takes it.
+/// Multiplies by the weights of experts as MatMulNBits does, which reads them
+/// packed.
 class QuantizedExperts {
 public:
   explicit QuantizedExperts(Body &b)
@@ -140,38 +188,28 @@ public:
   void build() {
     Name rows =
         b.cast(b.reshape(b.in("input"), {-1, hidden}), TensorProto::FLOAT);
-    Name share = b.unsqueeze(b.transpose(shares(), {1, 0}), {2});
-    Names sequences = {share};
     bool hasGate = b.has("fc3_experts_weights");
     for (int number = 1; number <= (hasGate ? 3 : 2); ++number)
-      takeProjection(number, sequences);
-    Names sum = b.scan(
-        {b.sub(rows, rows)}, sequences, /*backwards=*/false,
-        [&](llvm::ArrayRef<Name> before, llvm::ArrayRef<Name> now) -> Names {
-          Name isTaken =
-              b.op("Greater", {b.op("ReduceMax", {now[0]}, {{"keepdims", 0}}),
-                               b.scalar(0, TensorProto::FLOAT)});
-          return b.branch(
-              isTaken,
-              [&]() -> Names {
-                return {
-                    b.add(before[0], b.mul(computeExpert(rows, now), now[0]))};
-              },
-              [&]() -> Names { return {before[0]}; });
-        });
-    Name result = b.cast(sum[0], b.elementType("input"));
+      takeProjection(number);
+    Name sum =
+        sumExperts(b, rows, countRows(b, "input"), shares(), TensorProto::FLOAT,
+                   [&](const Name &rows, const Name &expert) {
+                     return computeExpert(rows, expert);
+                   });
+    Name result = b.cast(sum, b.elementType("input"));
     b.give("output", b.op("Reshape", {result, b.op("Shape", {b.in("input")})}));
   }
 
 private:
-  /// One matrix [outputs, inputs] for each expert, and the places of what
-  /// belongs to it among the scanned sequences; 0 where it is left out.
+  /// A matrix [outputs, inputs] for each expert, with scales [experts, outputs,
+  /// blocks], biases [experts, outputs] and zero points, packed as
+  /// MatMulNBits has them; the last two may be missing.
   struct Projection {
-    int64_t outputs, inputs, bits;
-    size_t weights, scales, bias = 0, zeroPoints = 0;
+    int64_t outputs, inputs, bits, block;
+    Name weights, scales, bias, zeroPoints;
   };
 
-  void takeProjection(int number, Names &sequences) {
+  void takeProjection(int number) {
     std::string fc = "fc" + std::to_string(number);
     std::string weights = fc + "_experts_weights";
     Projection p;
@@ -179,29 +217,35 @@ private:
         b.getInt(fc + "_expert_weight_bits", b.getInt("expert_weight_bits"));
     if (p.bits != 2 && p.bits != 4 && p.bits != 8)
       b.refuse("weights of " + llvm::Twine(p.bits) + " bits are not supported");
+    if (b.elementType(weights) != TensorProto::UINT8)
+      b.refuse("input '" + llvm::Twine(weights) + "' is not of uint8");
     p.outputs = b.size(weights, 1);
     int64_t bytes = b.size(weights, 2);
-    constexpr int64_t limit = int64_t(1) << 31;
+    constexpr int64_t limit = int64_t(1) << 28;
     if (b.requireRank(weights) != 3 || p.outputs < 1 || bytes < 1 ||
         p.outputs > limit || bytes > limit)
       b.refuseUnknown("the sizes of input '" + llvm::Twine(weights) +
                       "' are not known");
     p.inputs = bytes * (8 / p.bits);
-    if (block > 0 && p.inputs % block)
+    p.block = block > 0 ? block : p.inputs;
+    if (p.inputs % p.block)
       b.refuse("block_size does not divide the width of input '" +
                llvm::Twine(weights) + "'");
-    auto take = [&](const std::string &input) -> size_t {
-      if (!b.has(input))
-        return 0;
-      sequences.push_back(b.in(input));
-      return sequences.size() - 1;
-    };
-    p.weights = take(weights);
-    p.scales = take(fc + "_scales");
-    if (!p.scales)
+    if (p.block * p.bits % 8)
+      b.refuse("blocks of input '" + llvm::Twine(weights) +
+               "' are no whole bytes");
+    if (!b.has(fc + "_scales"))
       b.refuse("input '" + llvm::Twine(fc) + "_scales' is missing");
-    p.bias = take(fc + "_experts_bias");
-    p.zeroPoints = take(fc + "_zero_points");
+    p.weights = b.in(weights);
+    p.scales = b.reshape(b.cast(b.in(fc + "_scales"), TensorProto::FLOAT),
+                         {-1, p.outputs, p.inputs / p.block});
+    if (b.has(fc + "_experts_bias"))
+      p.bias = b.cast(b.in(fc + "_experts_bias"), TensorProto::FLOAT);
+    p.zeroPoints = b.in(fc + "_zero_points");
+    // Without blocks, those of all outputs are one packed row.
+    if (!p.zeroPoints.empty() && block == 0)
+      p.zeroPoints = b.unsqueeze(
+          b.slice(unpack(b, p.zeroPoints, p.bits, 2), 0, p.outputs, 1), {2});
     projections[number] = p;
   }
 
@@ -222,40 +266,27 @@ private:
     return spread(b, best[1], values, TensorProto::FLOAT);
   }
 
-  /// Of one expert, as floats [outputs, inputs].
-  Name weightsOf(const Projection &p, llvm::ArrayRef<Name> now) {
-    int64_t blocks = block > 0 ? p.inputs / block : 1;
-    Name numbers =
-        b.cast(unpack(b, now[p.weights], p.bits, 2), TensorProto::FLOAT);
-    Name zero = b.scalar(1 << (p.bits - 1), TensorProto::FLOAT);
-    if (p.zeroPoints) {
-      // Without blocks, those of all outputs are one packed row.
-      Name bytes = now[p.zeroPoints];
-      int64_t count = blocks;
-      if (block == 0) {
-        bytes = b.reshape(bytes, {1, -1});
-        count = p.outputs;
-      }
-      Name all = b.slice(unpack(b, bytes, p.bits, 2), 0, count, 1);
-      zero = b.reshape(b.cast(all, TensorProto::FLOAT), {p.outputs, blocks, 1});
-    }
-    Name scale = b.reshape(b.cast(now[p.scales], TensorProto::FLOAT),
-                           {p.outputs, blocks, 1});
-    Name parts = b.reshape(numbers, {p.outputs, blocks, p.inputs / blocks});
-    return b.reshape(b.mul(b.sub(parts, zero), scale), {p.outputs, p.inputs});
-  }
-
-  Name project(int number, const Name &rows, llvm::ArrayRef<Name> now) {
+  Name project(int number, const Name &rows, const Name &expert) {
     const Projection &p = projections.at(number);
-    Name bias = p.bias ? b.cast(now[p.bias], TensorProto::FLOAT) : Name();
-    return b.op("Gemm", {rows, weightsOf(p, now), bias}, {{"transB", 1}});
+    auto choose = [&](const Name &all) {
+      return all.empty() ? all : b.op("Gather", {all, expert});
+    };
+    Attrs attrs = {{"K", p.inputs},
+                   {"N", p.outputs},
+                   {"bits", p.bits},
+                   {"block_size", p.block}};
+    b.pass(attrs, {"accuracy_level"});
+    return b.ownOp("MatMulNBits",
+                   {rows, choose(p.weights), choose(p.scales),
+                    choose(p.zeroPoints), Name(), choose(p.bias)},
+                   attrs);
   }
 
-  Name computeExpert(const Name &rows, llvm::ArrayRef<Name> now) {
-    Name gate = projections.count(3) ? project(3, rows, now) : Name();
-    Name inner = activateExperts(b, project(1, rows, now), gate,
+  Name computeExpert(const Name &rows, const Name &expert) {
+    Name gate = projections.count(3) ? project(3, rows, expert) : Name();
+    Name inner = activateExperts(b, project(1, rows, expert), gate,
                                  projections.at(1).outputs, TensorProto::FLOAT);
-    return project(2, inner, now);
+    return project(2, inner, expert);
   }
 
   Body &b;

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/ChosenSlice.h"
 #include "Layout/ConstantColumns.h"
 #include "Layout/Layout.h"
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -227,7 +228,15 @@ private:
                                             transposed, init, surveys))
         return result;
     Value right;
-    if (!isWeight(matrix)) {
+    if (std::optional<ChosenSlice> slice = findChosenSlice(matrix)) {
+      auto one = cast<RankedTensorType>(matrix.getType());
+      if (one.getRank() == 2)
+        right = slice->takeFrom(
+            rewriter, loc,
+            packRhs(rewriter, loc,
+                    slice->getBatch(rewriter, loc, one.getShape()), transposed,
+                    PackingAttr::getF32(rewriter.getContext(), kPanelWidth)));
+    } else if (!isWeight(matrix)) {
       if (transposed)
         if (Value result = multiplySwapped(rewriter, loc, left, matrix))
           return result;

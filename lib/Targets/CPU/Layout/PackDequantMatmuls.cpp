@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The integers of sdx.dequant_matmul, and their scales and zero points, come in
-// panels of columns. Weights are never numbers in memory.
+// panels of columns. Weights are never numbers in memory. Those that are one of
+// a batch of constants, at a place that a run tells, are a part of the packed
+// batch.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/ChosenSlice.h"
 #include "Layout/Layout.h"
 #include "dialects/SDX/RoundedType.h"
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -28,12 +31,22 @@ using namespace sardonyx::cpu;
 
 namespace {
 
+/// The weights of a product, or those of a batch, which have a dimension in
+/// front.
+struct Weights {
+  Value integers, scales, zeroPoints;
+  /// Number of them; 0: no batch.
+  int64_t count = 0;
+};
+
 /// Builds the bodies of what packs the weights [n, k] of a product.
 class Packing {
 public:
-  Packing(ImplicitLocOpBuilder &b, sdx::DequantMatmulOp op)
-      : b(b), op(op), n(op.getColumns()), k(op.getDepth()), bits(op.getBits()),
-        block(op.getBlock()), panels(llvm::divideCeil(n, kPanelWidth)) {}
+  Packing(ImplicitLocOpBuilder &b, sdx::DequantMatmulOp op,
+          const Weights &weights)
+      : b(b), weights(weights), n(op.getColumns()), k(op.getDepth()),
+        bits(op.getBits()), block(op.getBlock()),
+        panels(llvm::divideCeil(n, kPanelWidth)) {}
 
   /// The integers [No,ceil(K/4),4*Nt/P] of cpu.packed_matmul. Past K are those
   /// of the last value again.
@@ -55,12 +68,12 @@ public:
       Value inBlock = arith::RemUIOp::create(b, depth, size);
       Value byte = arith::ConstantIntOp::create(b, 0, 32);
       for (int64_t j = 0; j < perByte; ++j) {
-        Value number =
-            whereColumn(arith::AddIOp::create(b, first, constant(j * width)),
-                        [&](Value column) {
-                          return extractBits(b, op.getWeights(), {column, at},
-                                             inBlock, bits);
-                        });
+        Value number = whereColumn(
+            arith::AddIOp::create(b, first, constant(j * width)),
+            [&](Value column) {
+              return extractBits(b, weights.integers, ofBatch({column, at}),
+                                 inBlock, bits);
+            });
         Value shift = arith::ConstantIntOp::create(b, i32, j * bits);
         byte = arith::OrIOp::create(b, byte,
                                     arith::ShLIOp::create(b, number, shift));
@@ -72,9 +85,9 @@ public:
   /// Scales and, where they are given, zero points [No,blocks,1 or 2,Nt].
   /// Integers as zero points are exact in 16 bits.
   Value packScales() {
-    Value zeros = op.getZeroPoints();
+    Value zeros = weights.zeroPoints;
     int64_t blocks = llvm::divideCeil(k, block);
-    Type type = op.getScales().getType().getElementType();
+    Type type = getElementTypeOrSelf(weights.scales);
     if (!(type.isF16() || type.isBF16()) ||
         (zeros && isa<FloatType>(getElementTypeOrSelf(zeros))))
       type = b.getF32Type();
@@ -92,7 +105,7 @@ public:
           b, arith::MulIOp::create(b, index(0), constant(kPanelWidth)),
           index(3));
       return whereColumn(column, [&](Value column) -> Value {
-        Value scale = convert(extract(op.getScales(), {column, at}));
+        Value scale = convert(extract(weights.scales, {column, at}));
         if (!zeros)
           return scale;
         return arith::SelectOp::create(b, isScale, scale,
@@ -105,16 +118,24 @@ private:
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
-  Value index(int64_t dim) { return linalg::IndexOp::create(b, dim); }
-  Value extract(Value tensor, ValueRange indices) {
-    return tensor::ExtractOp::create(b, tensor, indices);
+  /// Of one product's packed weights.
+  Value index(int64_t dim) {
+    return linalg::IndexOp::create(b, dim + (weights.count ? 1 : 0));
+  }
+  SmallVector<Value> ofBatch(SmallVector<Value> indices) {
+    if (weights.count)
+      indices.insert(indices.begin(), linalg::IndexOp::create(b, 0));
+    return indices;
+  }
+  Value extract(Value tensor, SmallVector<Value> indices) {
+    return tensor::ExtractOp::create(b, tensor, ofBatch(std::move(indices)));
   }
 
   Value zeroPoint(Value column, Value at) {
-    Value zeros = op.getZeroPoints();
+    Value zeros = weights.zeroPoints;
     return isa<FloatType>(getElementTypeOrSelf(zeros))
                ? extract(zeros, {column, at})
-               : extractBits(b, zeros, {column}, at, bits);
+               : extractBits(b, zeros, ofBatch({column}), at, bits);
   }
 
   /// `value` of column `column`, or zero past the last one.
@@ -127,8 +148,11 @@ private:
     return arith::SelectOp::create(b, isThere, inside, zero);
   }
 
-  Value elementwise(ArrayRef<int64_t> shape, Type type,
+  /// `shape` is that of one product's.
+  Value elementwise(SmallVector<int64_t> shape, Type type,
                     function_ref<Value()> body) {
+    if (weights.count)
+      shape.insert(shape.begin(), weights.count);
     Value empty = tensor::EmptyOp::create(b, shape, type);
     auto generic = linalg::GenericOp::create(
         b, TypeRange(empty.getType()), ValueRange(), empty,
@@ -143,9 +167,44 @@ private:
   }
 
   ImplicitLocOpBuilder &b;
-  sdx::DequantMatmulOp op;
+  Weights weights;
   int64_t n, k, bits, block, panels;
 };
+
+/// Packed integers and scales.
+using Packed = std::pair<Value, Value>;
+
+Packed packWeights(ImplicitLocOpBuilder &b, sdx::DequantMatmulOp op) {
+  Packing packing(b, op, {op.getWeights(), op.getScales(), op.getZeroPoints()});
+  Value integers = packing.packIntegers();
+  return {integers, packing.packScales()};
+}
+
+/// A part of a packed batch; none where the weights are not of one. What is
+/// constant leaves the loop later.
+std::optional<Packed> packBatch(ImplicitLocOpBuilder &b,
+                                sdx::DequantMatmulOp op) {
+  const Value zeros = op.getZeroPoints();
+  std::optional<ChosenSlice> integers = findChosenSlice(op.getWeights()),
+                             scales = findChosenSlice(op.getScales()),
+                             zeroPoints =
+                                 zeros ? findChosenSlice(zeros) : scales;
+  if (!integers || !scales || !zeroPoints ||
+      zeroPoints->place != scales->place || integers->count != scales->count ||
+      integers->count != zeroPoints->count)
+    return std::nullopt;
+  auto whole = [&](const ChosenSlice &slice, Value one) {
+    return slice.getBatch(b, b.getLoc(),
+                          cast<RankedTensorType>(one.getType()).getShape());
+  };
+  Packing packing(
+      b, op,
+      {whole(*integers, op.getWeights()), whole(*scales, op.getScales()),
+       zeros ? whole(*zeroPoints, zeros) : Value(), integers->count});
+  Value allIntegers = packing.packIntegers(), allScales = packing.packScales();
+  return Packed{integers->takeFrom(b, b.getLoc(), allIntegers),
+                scales->takeFrom(b, b.getLoc(), allScales)};
+}
 
 PackedElement getPackedElement(sdx::DequantMatmulOp op) {
   const Type type = op.getElement().value_or(Type());
@@ -169,8 +228,10 @@ struct PackDequantMatmulsPass
     });
     for (sdx::DequantMatmulOp op : ops) {
       ImplicitLocOpBuilder b(op.getLoc(), op);
-      Packing packing(b, op);
-      Value integers = packing.packIntegers(), scales = packing.packScales();
+      std::optional<Packed> packed = packBatch(b, op);
+      if (!packed)
+        packed = packWeights(b, op);
+      auto [integers, scales] = *packed;
       const PackedElement element = getPackedElement(op);
       const Value zeros = op.getZeroPoints();
       const bool wholeZeros =
