@@ -217,7 +217,9 @@ struct BufferizeHostPass
         return signalPassFailure();
       cleanUp(func);
       orderResultCopies(func);
-      makeOperandsContiguous(func, isViewOfPlannable);
+      makeOperandsContiguous(func, [](OpOperand &operand) {
+        return isViewOfPlannable(operand.get()) || isPassedByAddress(operand);
+      });
     }
   }
 };

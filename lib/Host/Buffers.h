@@ -19,12 +19,16 @@ mlir::Value allocateLike(mlir::OpBuilder &b, mlir::Location loc,
 /// Kernels take memrefs of identity layout: gives each operand of a call that
 /// has another one a contiguous copy, unless `isFine`.
 void makeOperandsContiguous(mlir::func::FuncOp func,
-                            llvm::function_ref<bool(mlir::Value)> isFine);
+                            llvm::function_ref<bool(mlir::OpOperand &)> isFine);
 
 /// True for a contiguous piece of a buffer of static size that the function
 /// allocates: once the buffer has a place, the piece has one, too. On a device
 /// it begins at a multiple of 16 bytes.
 bool isViewOfPlannable(mlir::Value value);
+
+/// True for a contiguous piece of any buffer that is an operand of a kernel,
+/// where kernels read the memory of the host: the call passes its address.
+bool isPassedByAddress(mlir::OpOperand &operand);
 
 /// The allocation that `value` is a view of; null if there is none or a step
 /// on the way is no view of static strides.

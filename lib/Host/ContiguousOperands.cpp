@@ -66,8 +66,16 @@ bool sardonyx::isViewOfPlannable(Value value) {
          findViewedAllocation(value);
 }
 
-void sardonyx::makeOperandsContiguous(func::FuncOp func,
-                                      llvm::function_ref<bool(Value)> isFine) {
+bool sardonyx::isPassedByAddress(OpOperand &operand) {
+  Operation *call = operand.getOwner();
+  sdx::TargetAttrInterface target = sdx::getTarget(call);
+  auto type = dyn_cast<MemRefType>(operand.get().getType());
+  return isa<sdx::CallOp>(call) && type && sdx::isContiguous(type) &&
+         !(target && target.getMemorySpace());
+}
+
+void sardonyx::makeOperandsContiguous(
+    func::FuncOp func, llvm::function_ref<bool(OpOperand &)> isFine) {
   func.walk([&](Operation *call) {
     if (!isa<sdx::CallOp, sdx::RuntimeCallOp>(call))
       return;
@@ -80,7 +88,7 @@ void sardonyx::makeOperandsContiguous(func::FuncOp func,
                 mlir::cast<MemRefType>(cast.getType()).getShape())
           operand.set(cast.getSource());
       Value value = operand.get();
-      if (hasIdentityLayout(value) || isFine(value))
+      if (hasIdentityLayout(value) || isFine(operand))
         continue;
       b.setInsertionPoint(call);
       Value copy = allocateLike(b, loc, value);

@@ -11,6 +11,7 @@
 #include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -156,6 +157,12 @@ private:
         continue;
       auto from = dyn_cast<MemRefType>(arg.getType());
       auto to = dyn_cast<MemRefType>(type);
+      if (from && to && to.getLayout().isIdentity() &&
+          !from.getLayout().isIdentity() && sdx::isContiguous(from) &&
+          from.getShape() == to.getShape()) {
+        arg = createPiece(b, call.getLoc(), arg, to);
+        continue;
+      }
       // A kernel assumes offset 0, so a view with an offset can't be cast.
       if (!from || !to || !from.getLayout().isIdentity() ||
           !memref::CastOp::areCastCompatible(from, to))
@@ -166,6 +173,19 @@ private:
     }
     func::CallOp::create(b, call.getLoc(), callee, args);
     return success();
+  }
+
+  /// A contiguous piece of a buffer, of known sizes, as a buffer of `type`.
+  Value createPiece(OpBuilder &b, Location loc, Value piece, MemRefType type) {
+    auto from = cast<MemRefType>(piece.getType());
+    Value words = UnrealizedConversionCastOp::create(
+                      b, loc, types->convertType(from), piece)
+                      .getResult(0);
+    Value address = MemRefDescriptor(words).bufferPtr(b, loc, *types, from);
+    SmallVector<Value> sizes;
+    for (int64_t size : type.getShape())
+      sizes.push_back(LLVM::ConstantOp::create(b, loc, b.getI64Type(), size));
+    return makeBuffer(b, loc, *types, type, address, sizes);
   }
 
   /// Calls a function of the runtime on words in memory, see RuntimeABI.h.

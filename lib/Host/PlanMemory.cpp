@@ -53,9 +53,11 @@ public:
     for (const Buffer &buffer : findBuffers())
       if (!buffer.escapes && isStatic(buffer.alloc))
         placed.insert(buffer.alloc);
-    makeOperandsContiguous(func, [&](Value value) {
-      return isViewOfPlannable(value) &&
-             placed.contains(findViewedAllocation(value));
+    makeOperandsContiguous(func, [&](OpOperand &operand) {
+      Value value = operand.get();
+      return isPassedByAddress(operand) ||
+             (isViewOfPlannable(value) &&
+              placed.contains(findViewedAllocation(value)));
     });
 
     llvm::MapVector<Attribute, SmallVector<Buffer>> planned;
