@@ -71,7 +71,7 @@ bool sardonyx::isPassedByAddress(OpOperand &operand) {
   sdx::TargetAttrInterface target = sdx::getTarget(call);
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   return isa<sdx::CallOp>(call) && type && sdx::isContiguous(type) &&
-         !(target && target.getMemorySpace());
+         !type.getMemorySpace() && !(target && target.getMemorySpace());
 }
 
 void sardonyx::makeOperandsContiguous(

@@ -39,14 +39,23 @@ func.func @main(%a: memref<?x3xf32> {sdx.input = 0 : i64}) {
 
 // -----
 
-// A kernel assumes that its buffers begin where their pointers point to.
+// A kernel assumes that its buffers begin where their pointers point to: of a
+// piece of a buffer that is the address.
+// CHECK-LABEL: func.func @piece
+// CHECK:         %[[V:.*]] = memref.subview
+// CHECK:         %[[WORDS:.*]] = builtin.unrealized_conversion_cast %[[V]] : memref<4xf32, strided<[1], offset: ?>> to !llvm.struct
+// CHECK:         %[[BASE:.*]] = llvm.extractvalue %[[WORDS]][1]
+// CHECK:         %[[OFFSET:.*]] = llvm.extractvalue %[[WORDS]][2]
+// CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[BASE]][%[[OFFSET]]]
+// CHECK:         llvm.insertvalue %[[ADDRESS]], %{{.*}}[1]
+// CHECK:         %[[P:.*]] = builtin.unrealized_conversion_cast {{.*}} to memref<4xf32>
+// CHECK:         call @k(%[[P]]) : (memref<4xf32>) -> ()
 func.func private @k(%out: memref<4xf32>) attributes {sdx.kernel} {
   return
 }
-func.func @main(%a: memref<8xf32>) {
-  %v = memref.subview %a[4] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 4>>
-  // expected-error @below {{passes a value of type 'memref<4xf32, strided<[1], offset: 4>>' where 'k' takes 'memref<4xf32>'}}
-  sdx.call @k() outs(%v : memref<4xf32, strided<[1], offset: 4>>)
+func.func @piece(%a: memref<8xf32>, %i: index) {
+  %v = memref.subview %a[%i] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: ?>>
+  sdx.call @k() outs(%v : memref<4xf32, strided<[1], offset: ?>>)
   return
 }
 

@@ -676,6 +676,19 @@ def test_mixture_of_experts(normalize):
     check("MoE", feeds, wanted, k=2, normalize_routing_weights=normalize, tolerance=1e-4)
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+def test_experts_that_no_row_takes_are_not_computed(rows):
+    x, logits = floats(rows, 8), floats(rows, 4)
+    logits[:, 2] = -9
+    w1, w2 = 0.3 * floats(4, 12, 8), 0.3 * floats(4, 8, 12)
+    share = softmax(logits)
+    share[share < np.sort(share, -1)[:, -2:-1]] = 0
+    each = np.einsum("eti,ehi->teh", np.maximum(np.einsum("th,eih->eti", x, w1), 0), w2)
+    w1[2] = np.nan
+    feeds = {"x": x, "r": logits, "w1": w1, "b1": None, "w2": w2}
+    check("MoE", feeds, {"y": (each * share[..., None]).sum(1)}, ["w1", "w2"], k=2, tolerance=1e-4)
+
+
 def test_what_a_body_does_not_honour_is_refused_by_name():
     x = floats(1, 2, 8)
     feeds = {"x": x, "ids": np.array([0]), "c": floats(4, 2), "s": floats(4, 2)}

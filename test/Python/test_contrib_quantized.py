@@ -342,6 +342,32 @@ def test_experts_with_a_gate():
         check("QMoE", feeds, ["y"], [wanted], constants, k=2, **rest)
 
 
+@pytest.mark.parametrize("rows, count", [(1, 4), (1, 33), (7, 4), (7, 33), (40, 4)])
+@pytest.mark.parametrize("bits, block", [(2, 16), (4, 16), (8, 0)])
+def test_experts_that_no_row_takes(rows, count, bits, block):
+    """A reference of its own, sizes that do not fill panels, and scales of NaN of the experts that nobody takes."""
+    feeds, m = experts(bits, block, zeros=True, bias=True, inner=48, hidden=96, count=count, rows=rows)
+    x, r = (feeds[name].astype(np.float64) for name in "xr")
+    r[:, 1] = feeds["r"][:, 1] = -9
+    kept = np.where(r >= np.sort(r, -1)[:, -2:-1], np.exp(r), 0)
+    inner = np.maximum(np.einsum("th,eih->eti", x, m[1]) + feeds["b1"][:, None], 0)
+    each = np.einsum("eti,ehi->teh", inner, m[2]) + feeds["b2"]
+    wanted = (each * (kept / kept.sum(-1, keepdims=True))[..., None]).sum(1)
+    feeds["s1"][1] = feeds["s2"][1] = np.nan
+    constants = [name for name in feeds if name not in ("x", "r")]
+    rest = dict(expert_weight_bits=bits, tolerance=1e-4, is_open=(False, True))
+    check("QMoE", feeds, ["y"], [wanted], constants, k=2, **dict(block_size=block) if block else {}, **rest)
+    # Weights that arrive with the run.
+    feeds["s1"][1] = feeds["s2"][1] = 0
+    check("QMoE", feeds, ["y"], [wanted], (), k=2, **dict(block_size=block) if block else {}, **rest | dict(is_open=(False,)))
+
+
+def test_no_rows_of_experts():
+    feeds, _ = experts(rows=0)
+    constants = [name for name in feeds if name not in ("x", "r")]
+    check("QMoE", feeds, ["y"], [np.zeros((0, 64))], constants, k=2, is_open=(False, True))
+
+
 def test_float_experts_by_swiglu():
     rows, hidden, inner, count = 5, 8, 6, 4
     feeds = {
@@ -366,6 +392,7 @@ def test_experts_refusals():
         ("quant_type 'fp8'", dict(quant_type="fp8")),
         ("weights of 5 bits", dict(expert_weight_bits=5)),
         ("block_size does not divide", dict(block_size=24)),
+        ("are no whole bytes", dict(block_size=1)),
         ("activation 'tanh'", dict(activation_type="tanh")),
         ("'use_sparse_mixer' is 1", dict(use_sparse_mixer=1)),
     ]:

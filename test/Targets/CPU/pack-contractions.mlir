@@ -243,3 +243,26 @@ func.func @scaled(%q: tensor<4x8x16xf32>, %k: tensor<4x16x8xf32>, %c: tensor<4x8
   %r = linalg.batch_matmul ins(%q1, %k1 : tensor<4x8x16xf32>, tensor<4x16x8xf32>) outs(%f : tensor<4x8x8xf32>) -> tensor<4x8x8xf32>
   return %r : tensor<4x8x8xf32>
 }
+
+// -----
+
+// Of constants that a run chooses one of all are packed.
+// CHECK-LABEL: @chosen
+// CHECK: %[[P:.*]] = cpu.pack_rhs transposed ins(%{{.*}} : tensor<3x40x16xf32>) outs(%{{.*}} : tensor<3x2x16x32xf32>)
+// CHECK: %[[ONE:.*]] = tensor.extract_slice %[[P]][%arg1, 0, 0, 0] [1, 2, 16, 32]
+// CHECK: %[[R:.*]] = tensor.collapse_shape %[[ONE]]
+// CHECK: cpu.packed_matmul ins(%arg0, %[[R]] : tensor<?x16xf32>, tensor<2x16x32xf32>)
+func.func @chosen(%a: tensor<?x16xf32>, %i: index, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %w = arith.constant dense_resource<weights> : tensor<3x40x16xf32>
+  %w1 = tensor.extract_slice %w[%i, 0, 0] [1, 40, 16] [1, 1, 1] : tensor<3x40x16xf32> to tensor<40x16xf32>
+  %0 = sdx.matmul ins(%a, %w1 : tensor<?x16xf32>, tensor<40x16xf32>) outs(%c : tensor<?x40xf32>) {transposed} -> tensor<?x40xf32>
+  return %0 : tensor<?x40xf32>
+}
+
+{-#
+  dialect_resources: {
+    builtin: {
+      weights: "0x0400000000000000"
+    }
+  }
+#-}

@@ -106,6 +106,59 @@ func.func @floats(%a: tensor<?x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2x
 
 // -----
 
+// Of constants that a run chooses one of all are packed, and the product reads a
+// part of that.
+// CHECK-LABEL: @chosen
+// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<3x2x12x64xi8>)
+// CHECK: %[[ONE:.*]] = linalg.index 0
+// CHECK: tensor.extract %{{.*}}[%[[ONE]], %{{.*}}] : tensor<3x40x2x16xi8>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<3x2x2x2x32xf32>)
+// CHECK: %[[ONE:.*]] = linalg.index 0
+// CHECK: tensor.extract %{{.*}}[%[[ONE]], %{{.*}}] : tensor<3x40x2xf32>
+// CHECK: tensor.extract %{{.*}}[%{{.*}}, %{{.*}}] : tensor<3x40x1xi8>
+// CHECK: %[[W1:.*]] = tensor.extract_slice %[[W]][%arg1, 0, 0, 0] [1, 2, 12, 64]
+// CHECK: %[[W2:.*]] = tensor.collapse_shape %[[W1]]
+// CHECK: %[[S1:.*]] = tensor.extract_slice %[[S]][%arg1, 0, 0, 0, 0] [1, 2, 2, 2, 32]
+// CHECK: %[[S2:.*]] = tensor.collapse_shape %[[S1]]
+// CHECK: cpu.packed_matmul ins(%arg0, %[[W2]], %[[S2]] : tensor<?x48xf32>, tensor<2x12x64xi8>, tensor<2x2x2x32xf32>)
+func.func @chosen(%a: tensor<?x48xf32>, %i: index, %c: tensor<?x40xf32>) -> tensor<?x40xf32> {
+  %w = arith.constant dense_resource<bytes> : tensor<3x40x32xi8>
+  %s = arith.constant dense_resource<scales> : tensor<1x3x80xf32>
+  %z = arith.constant dense<8> : tensor<3x40x1xi8>
+  %w1 = tensor.extract_slice %w[%i, 0, 0] [1, 40, 32] [1, 1, 1] : tensor<3x40x32xi8> to tensor<40x32xi8>
+  %w2 = tensor.expand_shape %w1 [[0], [1, 2]] output_shape [40, 2, 16] : tensor<40x32xi8> into tensor<40x2x16xi8>
+  %s1 = tensor.extract_slice %s[0, %i, 0] [1, 1, 80] [1, 1, 1] : tensor<1x3x80xf32> to tensor<1x1x80xf32>
+  %s2 = tensor.collapse_shape %s1 [[0, 1, 2]] : tensor<1x1x80xf32> into tensor<80xf32>
+  %s3 = tensor.expand_shape %s2 [[0, 1]] output_shape [40, 2] : tensor<80xf32> into tensor<40x2xf32>
+  %z1 = tensor.extract_slice %z[%i, 0, 0] [1, 40, 1] [1, 1, 1] : tensor<3x40x1xi8> to tensor<40x1xi8>
+  %0 = sdx.dequant_matmul ins(%a, %w2, %s3, %z1 : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>, tensor<40x1xi8>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  return %0 : tensor<?x40xf32>
+}
+
+// -----
+
+// Not of what a run computes, nor where a piece has gaps: only what is chosen is
+// packed.
+// CHECK-LABEL: @not_chosen
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x64xi8>)
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x2x1x32xf32>)
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<2x12x64xi8>)
+func.func @not_chosen(%a: tensor<?x48xf32>, %i: index, %w: tensor<3x40x2x16xi8>, %c: tensor<?x40xf32>) -> (tensor<?x40xf32>, tensor<?x40xf32>) {
+  %v = arith.constant dense_resource<bytes> : tensor<40x3x2x16xi8>
+  %s = arith.constant dense_resource<scales> : tensor<3x40x2xf32>
+  %w1 = tensor.extract_slice %w[%i, 0, 0, 0] [1, 40, 2, 16] [1, 1, 1, 1] : tensor<3x40x2x16xi8> to tensor<40x2x16xi8>
+  %v1 = tensor.extract_slice %v[0, %i, 0, 0] [40, 1, 2, 16] [1, 1, 1, 1] : tensor<40x3x2x16xi8> to tensor<40x2x16xi8>
+  %s1 = tensor.extract_slice %s[%i, 0, 0] [1, 40, 2] [1, 1, 1] : tensor<3x40x2xf32> to tensor<40x2xf32>
+  %0 = sdx.dequant_matmul ins(%a, %w1, %s1 : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  %1 = sdx.dequant_matmul ins(%a, %v1, %s1 : tensor<?x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<?x40xf32>)
+      {bits = 4 : i64, block = 32 : i64} -> tensor<?x40xf32>
+  return %0, %1 : tensor<?x40xf32>, tensor<?x40xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @buffers
 // CHECK: sdx.dequant_matmul
 func.func @buffers(%a: memref<4x48xf32>, %w: memref<40x2x16xi8>, %s: memref<40x2xf32>, %c: memref<4x40xf32>) {
@@ -113,3 +166,12 @@ func.func @buffers(%a: memref<4x48xf32>, %w: memref<40x2x16xi8>, %s: memref<40x2
       {bits = 4 : i64, block = 32 : i64}
   return
 }
+
+{-#
+  dialect_resources: {
+    builtin: {
+      bytes: "0x0100000000",
+      scales: "0x0400000000000000"
+    }
+  }
+#-}
