@@ -63,6 +63,9 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   if ((!sizes.type.isF32() && !sizes.type.isBF16()) ||
       !isWithin(sizes.depth, kLongest) || !isWithin(sizes.columns, kLongest))
     return false;
+  // Other products would first need them as floats in memory.
+  if (sizes.areBytes)
+    return sizes.type.isF32();
   // Its products are multiply-adds of f32, unless pairs of bf16 are multiplied.
   const bool arePairs =
       sizes.type.isBF16() && getBf16() != Bf16Product::Generic;

@@ -118,7 +118,8 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   auto isPossible = [](int64_t size) {
     return !ShapedType::isDynamic(size) && size > 0 && size <= kLongest;
   };
-  return (sizes.type.isF16() || sizes.type.isBF16() || sizes.type.isF32()) &&
+  return !sizes.areBytes &&
+         (sizes.type.isF16() || sizes.type.isBF16() || sizes.type.isF32()) &&
          isPossible(sizes.depth) && isPossible(sizes.columns);
 }
 

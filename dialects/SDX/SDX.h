@@ -48,10 +48,11 @@ struct FusionLimits {
 };
 
 /// What decides whether a target has a kernel for attention: the type of
-/// queries, keys and values, and sizes, which may be open. `queries` are those
-/// that share keys.
+/// queries, keys and values, whether keys and values are bytes in memory
+/// instead, and sizes, which may be open. `queries` are those that share keys.
 struct AttentionSizes {
   mlir::Type type;
+  bool areBytes = false;
   int64_t queries, keys, depth, columns;
 };
 

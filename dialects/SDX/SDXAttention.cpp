@@ -100,9 +100,12 @@ LogicalResult AttentionOp::verify() {
     if (failed(verifyMap(*this, 3 + i, {d, e}, std::nullopt)))
       return failure();
   Type element = getQuery().getType().getElementType();
-  if (getKey().getType().getElementType() != element ||
-      getValue().getType().getElementType() != element)
-    return emitOpError("query, keys and values are of one element type");
+  Type keys = getKey().getType().getElementType();
+  if (getValue().getType().getElementType() != keys ||
+      !(keys == element || (keys.isInteger(8) && element.isF32())))
+    return emitOpError(
+        "query, keys and values are of one element type, or keys "
+        "and values are bytes and the query is of f32");
   if (getResult().getType() != getInit().getType())
     return emitOpError("the result has the type of the init");
   return success();

@@ -20,6 +20,10 @@ def SDX_AttentionTensor : TypeConstraint<
     RankedTensorOf<[F16, BF16, F32]>.predicate,
     "tensor of f16, bf16 or f32", "::mlir::RankedTensorType">;
 
+def SDX_AttentionKeys : TypeConstraint<
+    RankedTensorOf<[F16, BF16, F32, I8]>.predicate,
+    "tensor of f16, bf16, f32 or i8", "::mlir::RankedTensorType">;
+
 def SDX_AttentionOp : Op<SDX_Dialect, "attention", [
     Pure, DestinationStyleOpInterface,
     SingleBlockImplicitTerminator<"::sardonyx::sdx::YieldOp">,
@@ -43,6 +47,9 @@ def SDX_AttentionOp : Op<SDX_Dialect, "attention", [
     an element of each extra, and the indices of all loops but the last two. A
     query whose scores are all -inf has NaN, as its softmax does.
 
+    Query, keys and values are of one type of floats; or the query is of f32, and
+    keys and values are signed bytes, which count as the numbers that they are.
+
     All sums, and the softmax, are of f32, and each is rounded once, at most to
     the types of values and of the result.
 
@@ -62,8 +69,8 @@ def SDX_AttentionOp : Op<SDX_Dialect, "attention", [
     } -> tensor<12x128x64xf16>
     ```
   }];
-  let arguments = (ins SDX_AttentionTensor:$query, SDX_AttentionTensor:$key,
-                       SDX_AttentionTensor:$value,
+  let arguments = (ins SDX_AttentionTensor:$query, SDX_AttentionKeys:$key,
+                       SDX_AttentionKeys:$value,
                        Variadic<AnyRankedTensor>:$extras,
                        SDX_AttentionTensor:$init,
                        AffineMapArrayAttr:$indexing_maps);
@@ -85,6 +92,8 @@ def SDX_AttentionOp : Op<SDX_Dialect, "attention", [
           .getValue();
     }
     ::mlir::AffineMap getInitMap() { return getMap(getIndexingMaps().size() - 1); }
+    /// Whether keys and values are bytes.
+    bool isOfBytes() { return getKey().getType().getElementType().isInteger(8); }
     unsigned getNumLoops() { return getInitMap().getNumDims(); }
     /// The size of each loop, open where no operand knows it.
     ::llvm::SmallVector<int64_t> getLoopSizes();

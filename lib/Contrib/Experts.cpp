@@ -181,6 +181,8 @@ public:
           "fc2_act_scale", "fc1_act_block_scale", "fc2_act_block_scale"})
       b.refuseInput(input);
     b.refuseUnless("use_sparse_mixer", 0);
+    if (b.getInt("weights_prepacked") == 1)
+      b.refuse("its weights are packed for another library");
     if (k < 1 || hidden < 1)
       b.refuseUnknown("k or the width of the input is not known");
   }

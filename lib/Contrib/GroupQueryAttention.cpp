@@ -4,8 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// A quantized cache holds whole numbers. Its scales, one for all or one for
+// each element of a head, multiply queries before the products with keys, and
+// sums of values after: so keys and values are never scaled.
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Heads.h"
+#include "lib/Contrib/Quantized.h"
 
 using ::onnx::TensorProto;
 
@@ -21,45 +28,109 @@ public:
   void build() {
     refuseRest();
     takeGroupedHeads(b, *this);
+    takeCacheType();
     takeLengths();
     normalizeHeads();
     rotateGroupedHeads(b, *this, b.has("position_ids") ? givenPositions() : at);
     query = splitHeads(b, query, heads, heads * size);
     key = splitHeads(b, key, groups, groups * size);
     value = splitHeads(b, value, groups, groups * size);
+    if (bits) {
+      key = quantize(key, keyScale);
+      value = quantize(value, valueScale);
+    }
     if (b.has("past_key")) {
-      takeCacheIndices();
       key = cached("past_key", key);
       value = cached("past_value", value);
     }
-    b.give("output", mergeHeads(b, attend()));
     if (b.wants("present_key"))
       b.give("present_key", key);
     if (b.wants("present_value"))
       b.give("present_value", value);
+    if (bits) {
+      query = b.cast(query, type);
+      key = asNumbers(key);
+      value = asNumbers(value);
+    }
+    Name result = mergeHeads(b, attend());
+    b.give("output", bits ? b.cast(result, b.elementType("query")) : result);
   }
 
 private:
   void refuseRest() {
-    for (const char *input : {"k_scale", "v_scale"})
-      b.refuseInput(input);
-    for (const char *attribute :
-         {"qk_output", "kv_cache_bit_width", "sliding_window_cache"})
+    for (const char *attribute : {"qk_output", "sliding_window_cache"})
       b.refuseUnless(attribute, 0);
     b.refuseUnless("causal", 1);
     b.refuseOutput("output_qk");
-    if (b.getString("k_quant_type") != "NONE" ||
-        b.getString("v_quant_type") != "NONE")
-      b.refuse("quantized caches are not supported");
     if (heads < 1 || heads > (1 << 20) || groups < 1 || heads % groups)
       b.refuse("num_heads is no multiple of kv_num_heads");
     if (b.has("past_key") != b.has("past_value"))
       b.refuse("past_key comes without past_value, or the other way round");
-    if (b.has("past_key") && b.elementType("past_key") != type)
-      b.refuse("the cache has a type of its own");
     if (b.has("q_norm_weight") != b.has("k_norm_weight"))
       b.refuse("q_norm_weight comes without k_norm_weight, or the other way "
                "round");
+  }
+
+  /// What the cache holds: floats, signed bytes, or two numbers of 4 bits in a
+  /// byte, the first in the lower half and each 8 larger than what it stands
+  /// for.
+  void takeCacheType() {
+    std::string kinds[] = {b.getString("k_quant_type"),
+                           b.getString("v_quant_type")};
+    if ((kinds[0] == "NONE") != (kinds[1] == "NONE"))
+      b.refuse("of keys and values only one is quantized");
+    int cacheType = type;
+    if (kinds[0] != "NONE") {
+      bits = b.getInt("kv_cache_bit_width", 8);
+      if (bits != 4 && bits != 8)
+        b.refuse("a cache of " + llvm::Twine(bits) + " bits is not supported");
+      if (bits == 4 && size % 2)
+        b.refuse("numbers of 4 bits do not fill the bytes of a head");
+      cacheType = bits == 8 ? TensorProto::INT8 : TensorProto::UINT8;
+      keyScale = takeScale("k_scale", kinds[0]);
+      valueScale = takeScale("v_scale", kinds[1]);
+      type = TensorProto::FLOAT;
+    } else {
+      for (const char *input : {"k_scale", "v_scale"})
+        b.refuseInput(input);
+      b.refuseUnless("kv_cache_bit_width", 0);
+    }
+    for (const char *cache : {"past_key", "past_value"})
+      if (b.has(cache) && b.elementType(cache) != cacheType)
+        b.refuse("input '" + llvm::Twine(cache) +
+                 "' has another type than the cache should");
+  }
+
+  /// A scalar, or [1, groups, 1, size].
+  Name takeScale(const char *input, const std::string &kind) {
+    if (!b.has(input))
+      b.refuse("input '" + llvm::Twine(input) + "' is missing");
+    Name scale = b.cast(b.in(input), TensorProto::FLOAT);
+    return kind == "PER_TENSOR" ? b.reshape(scale, {})
+                                : b.reshape(scale, {1, groups, 1, size});
+  }
+
+  /// The numbers of the cache for new keys or values [B, groups, S, size].
+  Name quantize(const Name &value, const Name &scale) {
+    const double end = 1 << (bits - 1);
+    auto number = [&](double of) { return b.scalar(of, type); };
+    Name whole = b.op("Round", {b.op("Div", {b.cast(value, type), scale})});
+    whole = b.op("Clip", {whole, number(-end), number(end - 1)});
+    if (bits == 8)
+      return b.cast(whole, TensorProto::INT8);
+    Name pairs = b.reshape(b.add(whole, number(end)), {0, 0, 0, size / 2, 2});
+    Name places = b.op("Mul", {pairs, b.numbers({1, 16})});
+    Name bytes = b.op("ReduceSum", {places, b.ints({-1})}, {{"keepdims", 0}});
+    return b.cast(bytes, TensorProto::UINT8);
+  }
+
+  /// Floats of the numbers in a cache.
+  Name asNumbers(const Name &cache) {
+    Name whole = cache;
+    if (bits == 4)
+      whole = b.sub(b.cast(unpack(b, cache, bits, 4), TensorProto::INT8),
+                    b.scalar(8, TensorProto::INT8));
+    return b.cast(whole, type);
   }
 
   /// The cache holds as many tokens of a batch as were there before these; of a
@@ -99,28 +170,16 @@ private:
     key = normalize(key, groups, "k_norm_weight");
   }
 
-  /// For each place of the new cache, the one in the old cache with the new
-  /// tokens behind it.
-  void takeCacheIndices() {
-    Name room = b.sizeOf(b.in("past_key"), 2);
-    places = b.op("Max", {room, total});
-    Name place = b.unsqueeze(b.iota(places), {0});
-    Name end = b.add(past, length);
-    Name isNew = b.op("And", {b.op("GreaterOrEqual", {place, past}),
-                              b.op("Less", {place, end})});
-    Name fresh = b.sub(b.add(place, room), past);
-    Name last = b.sub(b.add(room, length), b.integer(1));
-    Name old = b.op("Min", {place, last});
-    Name index = b.op("Where", {isNew, fresh, old});
+  /// The cache with the new tokens behind the others of their batch, longer
+  /// where it has no room for them.
+  Name cached(llvm::StringRef input, const Name &fresh) {
+    Name cache = b.in(input), room = b.sizeOf(cache, 2);
+    Name more = b.sub(b.op("Max", {room, total}), room);
     Name shape = b.concat(
-        {b.sizeOf(b.in("past_key"), 0), b.ints({groups}), places, b.ints({1})},
-        0);
-    indices = b.op("Expand", {b.unsqueeze(index, {1, 3}), shape});
-  }
-
-  Name cached(llvm::StringRef cache, const Name &fresh) {
-    Name both = b.concat({b.in(cache), fresh}, 2);
-    return b.op("GatherND", {both, indices}, {{"batch_dims", 2}});
+        {b.sizeOf(cache, 0), b.ints({groups}), more, b.sizeOf(cache, 3)}, 0);
+    Name filler = b.op("Expand", {b.scalarLike(0, input), shape});
+    return writeCache(b, b.concat({cache, filler}, 2), fresh,
+                      b.op("Squeeze", {past, b.ints({1})}));
   }
 
   /// What is added to the scores, of [B, 1, S, T].
@@ -132,8 +191,8 @@ private:
       seen =
           b.op("And",
                {seen, b.op("Greater", {place, b.sub(own, b.integer(window))})});
-    Name bias = b.in("attention_bias").empty() ? b.scalar(0, type)
-                                               : b.in("attention_bias");
+    Name bias = b.has("attention_bias") ? b.cast(b.in("attention_bias"), type)
+                                        : b.scalar(0, type);
     return b.op("Where", {seen, bias, lowest(b, type)});
   }
 
@@ -142,9 +201,9 @@ private:
     bool isSmooth = b.getInt("smooth_softmax") == 1;
     if (!isSmooth && !b.has("head_sink"))
       return b.op("Softmax", {scores}, {{"axis", -1}});
-    Name sink = b.has("head_sink")
-                    ? b.reshape(b.in("head_sink"), {1, heads, 1, 1})
-                    : b.scalar(0, type);
+    Name sink = b.has("head_sink") ? b.reshape(b.cast(b.in("head_sink"), type),
+                                               {1, heads, 1, 1})
+                                   : b.scalar(0, type);
     Name shape = b.concat(
         {b.sizeOf(scores, 0), b.ints({heads}), length, b.ints({1})}, 0);
     Name longer = b.concat({scores, b.op("Expand", {sink, shape})}, 3);
@@ -159,6 +218,8 @@ private:
     Name rowCount = b.mul(length, b.ints({heads / groups}));
     Name grouped = b.concat({b.ints({0, groups}), rowCount, b.ints({size})}, 0);
     h.query = b.op("Reshape", {query, grouped});
+    if (bits)
+      h.query = b.mul(h.query, keyScale);
     h.key = key;
     h.elementType = type;
     h.headSize = size;
@@ -174,18 +235,22 @@ private:
     Name rows = b.concat({b.ints({0, groups}), rowCount, total}, 0);
     weights = b.op("Reshape", {weights, rows});
     Name mixed = b.op("MatMul", {weights, value});
+    if (bits)
+      mixed = b.mul(mixed, valueScale);
     Name back = b.concat({b.ints({0, heads}), length, b.ints({size})}, 0);
     return b.op("Reshape", {mixed, back});
   }
 
   Body &b;
-  const int type;
+  /// Of what is computed.
+  int type;
+  /// Of a number of a quantized cache, whose scales follow; 0: it has floats.
+  int64_t bits = 0;
+  Name keyScale, valueScale;
   /// Lists of one element: tokens of a batch now, and with those before.
   Name length, total;
   /// [B, 1] tokens before these, [B, S] the place of each of these.
   Name past, at;
-  /// Number of places in the new cache, [B, groups, places, 1] what is there.
-  Name places, indices;
 };
 
 } // namespace

@@ -83,6 +83,8 @@ private:
   using Body = llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
 
   static Value widen(ImplicitLocOpBuilder &n, Value x) {
+    if (x.getType().isInteger())
+      return arith::SIToFPOp::create(n, n.getF32Type(), x);
     return x.getType().isF32()
                ? x
                : arith::ExtFOp::create(n, n.getF32Type(), x).getResult();

@@ -330,3 +330,17 @@ func.func @attention(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xf32>, %v: tensor<2x
   } -> tensor<?x2x4xf32>
   return %0 : tensor<?x2x4xf32>
 }
+
+// Bytes of keys and values count as the numbers that they are.
+// CHECK-LABEL: @attention_of_bytes
+// CHECK: arith.sitofp {{.*}} : i8 to f32
+// CHECK: arith.sitofp {{.*}} : i8 to f32
+// CHECK: return
+func.func @attention_of_bytes(%q: tensor<2x?x8xf32>, %k: tensor<2x?x8xi8>, %v: tensor<2x?x4xi8>, %init: tensor<?x2x4xf32>) -> tensor<?x2x4xf32> {
+  %0 = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%q, %k, %v : tensor<2x?x8xf32>, tensor<2x?x8xi8>, tensor<2x?x4xi8>) outs(%init : tensor<?x2x4xf32>) {
+  ^bb0(%score: f32, %h: index, %m: index, %n: index):
+    sdx.yield %score : f32
+  } -> tensor<?x2x4xf32>
+  return %0 : tensor<?x2x4xf32>
+}

@@ -156,7 +156,8 @@ def SDXFormAttention : Pass<"sdx-form-attention", "::mlir::ModuleOp"> {
     maps and part of its body. Rows of probabilities that are set to 0 become
     rows of the result that are.
 
-    What is in f16 or bf16 between the products is not rounded any more.
+    What is in f16 or bf16 between the products is not rounded any more. Keys and
+    values that were made of signed bytes are read as these if the target can.
 
     ```mlir
     %s = sdx.matmul ins(%q, %k) {transposed}

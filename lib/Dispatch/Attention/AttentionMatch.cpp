@@ -130,7 +130,7 @@ static bool endsIn(const Axes &axes, const Axes::Dims &dims, Axes::Axis axis) {
 }
 
 /// Goes past a product by a positive number, or a conversion to f32.
-bool AttentionMatch::findScaled(Operand &operand, bool mayWiden) {
+bool AttentionMatch::findScaled(Operand &operand, Widening widening) {
   auto op = operand.position.tensor.getDefiningOp<linalg::GenericOp>();
   if (!op || op.getNumDpsInits() != 1 || !op.hasPureTensorSemantics())
     return false;
@@ -149,13 +149,19 @@ bool AttentionMatch::findScaled(Operand &operand, bool mayWiden) {
       return false;
     yielded = product.getLhs();
   }
+  auto ofInteger = yielded.getDefiningOp<arith::SIToFPOp>();
+  if (ofInteger)
+    yielded = ofInteger.getIn();
   OpOperand *element = findElement(op, yielded);
   if (!element || op.isDpsInit(element) || op.isScalar(element))
     return false;
   Type from = getElementTypeOrSelf(element->get());
   Type to = getElementTypeOrSelf(operand.position.tensor);
   const bool isWidened =
-      mayWiden && to.isF32() && (from.isF16() || from.isBF16());
+      to.isF32() &&
+      (ofInteger
+           ? widening == Widening::Bytes && from.isInteger(8)
+           : widening != Widening::None && (from.isF16() || from.isBF16()));
   if (from != to && !isWidened)
     return false;
   std::optional<Dims> dims = attention::findOperand(op, *element, *loops);
@@ -168,9 +174,9 @@ bool AttentionMatch::findScaled(Operand &operand, bool mayWiden) {
 
 /// The furthest that `from` was made of whose last axis is that of `last`. The
 /// tensor of none is null.
-/// Shorter floats that were widened only if they may be.
+/// What was widened only if it may be.
 Operand AttentionMatch::findOperand(Position from, const Axes::List &last,
-                                    bool mayWiden) {
+                                    Widening widening) {
   Operand operand{from}, found;
   while (true) {
     if (axes.resolve(last).size() != 1)
@@ -186,7 +192,7 @@ Operand AttentionMatch::findOperand(Position from, const Axes::List &last,
       operand.position = {op->getOperand(0), *source};
       continue;
     }
-    if (!findScaled(operand, mayWiden))
+    if (!findScaled(operand, widening))
       return found;
   }
 }
@@ -206,17 +212,18 @@ Type AttentionMatch::findRoundedType() {
   return type == sdx::getRoundedType(second) ? type : Type();
 }
 
-/// Whether the target has a kernel for both products; without a target any
-/// does.
-bool AttentionMatch::hasKernel() {
+/// Whether the target has a kernel for both products, or one that reads keys
+/// and values of bytes; without a target any does.
+bool AttentionMatch::hasKernel(bool areBytes) {
   Type type = first.getLhs().getType().getElementType();
   if (first.getRhs().getType().getElementType() != type ||
       second.getRhs().getType().getElementType() != type)
     return false;
   ArrayRef<int64_t> probabilities = second.getLhs().getType().getShape();
   sdx::AttentionSizes sizes;
-  const Type rounded = findRoundedType();
+  const Type rounded = areBytes ? Type() : findRoundedType();
   sizes.type = rounded ? rounded : type;
+  sizes.areBytes = areBytes;
   sizes.queries = probabilities[probabilities.size() - 2];
   sizes.keys = probabilities.back();
   sizes.depth = first.getLhs().getType().getShape().back();
@@ -229,7 +236,7 @@ bool AttentionMatch::findOperands() {
   depth = axes.create(first.getLhs().getType().getShape().back());
   const Dims &product = body.getProductDims();
   Axes::List ofBatch = first.isBatched() ? product[0] : Axes::List();
-  bool mayWiden = true;
+  Widening widening = Widening::Bytes;
   auto rhs = [&](sdx::MatmulOp op, const Axes::List &ofBatch,
                  const Axes::List &last) {
     const bool isLast = op.getTransposed() == (op == first);
@@ -237,20 +244,21 @@ bool AttentionMatch::findOperands() {
     Position position = {op.getRhs(), dims};
     if (!isLast)
       std::swap(position.dims[dims.size() - 1], position.dims[dims.size() - 2]);
-    Operand found = findOperand(position, last, mayWiden);
+    Operand found = findOperand(position, last, widening);
     if (found.position.tensor)
       return found;
     OpBuilder b(second);
     return Operand{{exchange(b, op.getRhs()), dims}};
   };
-  if (depth.empty() || !hasKernel())
+  if (depth.empty())
     return false;
   // Where heads share keys, they may be rows of one product only.
   const Axes::List &ofRows = product[product.size() - 2];
   auto find = [&] {
+    const bool areBytes = widening == Widening::Bytes;
     query = findOperand(
         {first.getLhs(), dimsOf(first.isBatched(), ofBatch, ofRows, depth)},
-        depth, mayWiden);
+        depth, areBytes ? Widening::None : widening);
     key = rhs(first, ofBatch, depth);
     value = rhs(second, batch, columns);
     if (!query.position.tensor)
@@ -258,13 +266,21 @@ bool AttentionMatch::findOperands() {
     auto typeOf = [](const Operand &operand) {
       return getElementTypeOrSelf(operand.position.tensor);
     };
-    return typeOf(query) == typeOf(key) && typeOf(key) == typeOf(value);
-  };
-  // Shorter floats are widened where they are read, if all of them are.
-  if (!find()) {
-    mayWiden = false;
-    if (!find())
+    if (typeOf(key) != typeOf(value))
       return false;
+    return areBytes ? typeOf(query).isF32() && typeOf(key).isInteger(8)
+                    : typeOf(query) == typeOf(key);
+  };
+  // Bytes, or shorter floats, are widened where they are read, if all are.
+  if (!hasKernel(/*areBytes=*/true) || !find()) {
+    if (!hasKernel())
+      return false;
+    widening = Widening::Floats;
+    if (!find()) {
+      widening = Widening::None;
+      if (!find())
+        return false;
+    }
   }
   return value.factor == 1;
 }

@@ -25,6 +25,10 @@ struct Operand {
   double factor = 1;
 };
 
+/// What operands may be made of where they are read: f32 of bytes and of
+/// shorter floats, f32 of shorter floats, or nothing else.
+enum class Widening { Bytes, Floats, None };
+
 /// Attention whose second product is a given one.
 class AttentionMatch {
 public:
@@ -49,11 +53,11 @@ private:
   bool skipRowSelect(Position &position);
   bool findScores();
   mlir::Type findRoundedType();
-  bool hasKernel();
+  bool hasKernel(bool areBytes = false);
   bool findOperands();
   bool isUsedHereOnly();
-  Operand findOperand(Position from, const Axes::List &last, bool mayWiden);
-  bool findScaled(Operand &operand, bool mayWiden);
+  Operand findOperand(Position from, const Axes::List &last, Widening widening);
+  bool findScaled(Operand &operand, Widening widening);
   bool canSeparate();
   Position findResult();
   void orderAxes();

@@ -818,3 +818,16 @@ func.func @pool_of_words(%x: tensor<1x4x8x8xi16>, %e: tensor<1x4x4x4xi16>) {
   %0 = sdx.max_pool ins(%x : tensor<1x4x8x8xi16>) outs(%e : tensor<1x4x4x4xi16>) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 0>} -> tensor<1x4x4x4xi16>
   return
 }
+
+// -----
+
+func.func @attention_of_other_types(%q: tensor<2x4x8xf16>, %k: tensor<2x5x8xi8>, %r: tensor<2x4x8xf32>) {
+  // expected-error @below {{query, keys and values are of one element type, or keys and values are bytes and the query is of f32}}
+  %0 = sdx.attention {indexing_maps = [affine_map<(h, m, n, d, e) -> (h, m, d)>, affine_map<(h, m, n, d, e) -> (h, n, d)>,
+                                       affine_map<(h, m, n, d, e) -> (h, n, e)>, affine_map<(h, m, n, d, e) -> (h, m, e)>]}
+      ins(%q, %k, %k : tensor<2x4x8xf16>, tensor<2x5x8xi8>, tensor<2x5x8xi8>) outs(%r : tensor<2x4x8xf32>) {
+  ^bb0(%score: f32, %h: index, %m: index, %n: index):
+    sdx.yield %score : f32
+  } -> tensor<2x4x8xf32>
+  return
+}

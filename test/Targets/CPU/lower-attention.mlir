@@ -158,3 +158,59 @@ func.func private @one(%q: memref<3x1x40xf16>, %k: memref<3x130x40xf16>, %v: mem
   bufferization.materialize_in_destination %y in restrict writable %r : (tensor<3x1x24xf16>, memref<3x1x24xf16>) -> ()
   return
 }
+
+// -----
+
+!keys = tensor<8x4096x128xi8>
+#q = affine_map<(h, m, n, d, e) -> (h, m, d)>
+#k = affine_map<(h, m, n, d, e) -> (h, n, d)>
+#v = affine_map<(h, m, n, d, e) -> (h, n, e)>
+#r = affine_map<(h, m, n, d, e) -> (h, m, e)>
+
+// Several queries read bytes as floats, which 16 keys and 32 values at a time
+// become.
+// CHECK-LABEL: func private @bytes
+// CHECK: vector.load %arg1{{.*}} memref<8x4096x128xi8>, vector<16xi8>
+// CHECK: arith.sitofp {{.*}} : vector<16xi8> to vector<16xf32>
+// CHECK: vector.store {{.*}} memref<32x128xf32>
+// CHECK: vector.load {{.*}} memref<32x128xf32>
+// CHECK: vector.fma
+// CHECK: math.exp
+// CHECK: vector.load %arg2{{.*}} memref<8x4096x128xi8>, vector<16xi8>
+// CHECK: arith.sitofp
+// CHECK: vector.store {{.*}} memref<32x128xf32>
+// CHECK: vector.fma
+
+// One reads them as they lie.
+// CHECK-LABEL: func private @bytes_of_one
+// CHECK-NOT: memref<32x128xf32>
+// CHECK: arith.sitofp
+// CHECK: vector.fma
+// CHECK-NOT: memref<32x128xf32>
+func.func private @bytes(%q: memref<8x4x128xf32>, %k: memref<8x4096x128xi8>, %v: memref<8x4096x128xi8>, %r: memref<8x4x128xf32>) attributes {sdx.kernel} {
+  %tq = bufferization.to_tensor %q restrict : memref<8x4x128xf32> to tensor<8x4x128xf32>
+  %tk = bufferization.to_tensor %k restrict : memref<8x4096x128xi8> to !keys
+  %tv = bufferization.to_tensor %v restrict : memref<8x4096x128xi8> to !keys
+  %e = tensor.empty() : tensor<8x4x128xf32>
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%tq, %tk, %tv : tensor<8x4x128xf32>, !keys, !keys) outs(%e : tensor<8x4x128xf32>) {
+  ^bb0(%score: f32, %h: index, %m: index, %n: index):
+    sdx.yield %score : f32
+  } -> tensor<8x4x128xf32>
+  bufferization.materialize_in_destination %a in restrict writable %r : (tensor<8x4x128xf32>, memref<8x4x128xf32>) -> ()
+  return
+}
+
+func.func private @bytes_of_one(%q: memref<8x1x128xf32>, %k: memref<8x4096x128xi8>, %v: memref<8x4096x128xi8>, %r: memref<8x1x128xf32>) attributes {sdx.kernel} {
+  %tq = bufferization.to_tensor %q restrict : memref<8x1x128xf32> to tensor<8x1x128xf32>
+  %tk = bufferization.to_tensor %k restrict : memref<8x4096x128xi8> to !keys
+  %tv = bufferization.to_tensor %v restrict : memref<8x4096x128xi8> to !keys
+  %e = tensor.empty() : tensor<8x1x128xf32>
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%tq, %tk, %tv : tensor<8x1x128xf32>, !keys, !keys) outs(%e : tensor<8x1x128xf32>) {
+  ^bb0(%score: f32, %h: index, %m: index, %n: index):
+    sdx.yield %score : f32
+  } -> tensor<8x1x128xf32>
+  bufferization.materialize_in_destination %a in restrict writable %r : (tensor<8x1x128xf32>, memref<8x1x128xf32>) -> ()
+  return
+}

@@ -157,6 +157,10 @@ void AttentionKernel::allocate(ImplicitLocOpBuilder &b, Task &task) {
   if (areBf16 && !facts.areMany())
     parts.push_back({&task.fewQueries,
                      MemRefType::get({facts.kFewQueries, paddedDepth}, f32)});
+  if (widensForFew())
+    parts.push_back(
+        {&task.widened,
+         MemRefType::get({kWidenedKeys, std::max(paddedDepth, columns)}, f32)});
   if (hasLimits())
     parts.push_back({&task.limits, MemRefType::get({queries / rows, NumLimits},
                                                    b.getIndexType())});

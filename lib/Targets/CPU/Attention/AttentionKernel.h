@@ -50,6 +50,9 @@ private:
     /// `fewQueries` are f32, and so are the probabilities of few.
     mlir::Value queries, keys, values, scores, sums, largest, totals,
         probabilities, fewQueries;
+    /// Some keys, or values, as f32 [key, depth or column], where several
+    /// queries read bytes as they lie; null otherwise.
+    mlir::Value widened;
     /// Whether its queries are known to be few, though their number is not.
     bool hasFew = false;
     /// Which of some parts of the keys it has; null: it has all keys.
@@ -134,6 +137,13 @@ private:
   void emitSumsOfFew(mlir::ImplicitLocOpBuilder &b, const Task &task,
                      const Rows &rows, const Keys &keys);
 
+  /// Whether few queries read keys and values that were widened first: so many
+  /// at a time.
+  bool widensForFew() {
+    return op.isOfBytes() && !facts.areMany() && facts.queries != 1;
+  }
+  static constexpr int64_t kWidenedKeys = 32;
+
   // SplitKeys.cpp
   bool mayBeSplit() const;
   mlir::Value countParts(mlir::ImplicitLocOpBuilder &b);
@@ -194,8 +204,8 @@ private:
   mlir::Value pairs, queries, keys; // how many there are
 };
 
-/// `width` elements of f32, or of shorter floats as f32; zeros in lanes that
-/// `mask` turns off.
+/// `width` elements of f32, or of shorter floats or signed bytes as f32; zeros
+/// in lanes that `mask` turns off.
 mlir::Value loadWide(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                      mlir::ValueRange indices, int64_t width,
                      mlir::Value mask = nullptr);

@@ -16,6 +16,8 @@ Value cpu::loadWide(ImplicitLocOpBuilder &b, Value memref, ValueRange indices,
                     int64_t width, Value mask) {
   Value loaded = emitLoad(b, memref, indices, width, mask);
   auto type = VectorType::get({width}, b.getF32Type());
+  if (getElementTypeOrSelf(loaded).isInteger())
+    return arith::SIToFPOp::create(b, type, loaded);
   return loaded.getType() == type
              ? loaded
              : arith::ExtFOp::create(b, type, loaded).getResult();

@@ -27,6 +27,8 @@ static AttentionFacts::Products findProducts(sdx::AttentionOp op,
     return getElementTypeOrSelf(operand).isBF16();
   };
   const Type rounded = sdx::getRoundedType(op);
+  if (op.isOfBytes())
+    return Products::F32;
   const bool areBf16 =
       (rounded && rounded.isBF16()) ||
       (isBf16(op.getQuery()) && isBf16(op.getKey()) && isBf16(op.getValue()));

@@ -7,7 +7,8 @@
 //
 // Few queries read keys and values as they lie, which come from memory once: a
 // score is a sum over the lanes of products along the depth, and values are
-// vectors of columns anyway.
+// vectors of columns anyway. Several queries read bytes as floats, which a few
+// keys at a time become in the first cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +59,15 @@ void AttentionKernel::emitScoresOfFew(ImplicitLocOpBuilder &b, const Task &task,
     for (int64_t i = 0; i < lanes; ++i) {
       Value key = math.add(block.first, math.add(group, i));
       loops[op.getKeyLoop()] = hasTail() ? math.min(key, last) : key;
-      places.push_back(at(b, 1, loops));
+      Values place = at(b, 1, loops);
+      if (task.widened) {
+        Value row = math.constant(i);
+        copyRow(b, source, place, task.widened, row, facts.depth);
+        place = {row, math.constant(0)};
+      }
+      places.push_back(place);
     }
+    Value from = task.widened ? task.widened : source;
     emitFor(b, math.constant(0), rows.count, 1, [&](Value row) {
       auto add = [&](Value depth, ValueRange before, Value mask) {
         Value query = emitLoad(b, task.fewQueries,
@@ -69,7 +77,7 @@ void AttentionKernel::emitScoresOfFew(ImplicitLocOpBuilder &b, const Task &task,
           Values indices = place;
           indices.back() = depth;
           sums.push_back(vector::FMAOp::create(
-              b, query, loadWide(b, source, indices, lanes, mask), sum));
+              b, query, loadWide(b, from, indices, lanes, mask), sum));
         }
         return sums;
       };
@@ -102,35 +110,62 @@ void AttentionKernel::emitSumsOfFew(ImplicitLocOpBuilder &b, const Task &task,
   loops.resize(op.getNumLoops(), math.constant(0));
   // Enough sums to hide the latency of multiply-adds.
   constexpr int64_t kMostSums = 8;
-  auto emitColumns = [&](Value row, Value first, int64_t columns, Value mask) {
-    auto probability = [&](Value k, int64_t) -> Value {
-      return memref::LoadOp::create(b, task.scores, ValueRange{row, k});
+  // Adds `count` keys, the first of which is number `first` of the block;
+  // `load` gets a vector of the value of one of these.
+  auto emitPart = [&](Value first, Value count,
+                      function_ref<Value(Value, Value, Value)> load) {
+    auto emitColumns = [&](Value row, Value column, int64_t columns,
+                           Value mask) {
+      auto probability = [&](Value k, int64_t) -> Value {
+        return memref::LoadOp::create(b, task.scores,
+                                      ValueRange{row, math.add(first, k)});
+      };
+      auto value = [&](Value k, int64_t c) {
+        return load(k, math.add(column, c * lanes), mask);
+      };
+      Values sums =
+          emitContractionLoop(b, count, /*rows=*/1, columns,
+                              Values(columns, zero), probability, value);
+      for (auto [c, sum] : llvm::enumerate(sums)) {
+        Values at = {math.add(rows.first, row), math.add(column, c * lanes)};
+        Value before = emitLoad(b, task.sums, at, lanes);
+        emitStore(b, arith::AddFOp::create(b, before, sum), task.sums, at);
+      }
     };
-    auto value = [&](Value k, int64_t c) {
-      loops[op.getKeyLoop()] = math.add(block.first, k);
-      Values indices = at(b, 2, loops);
-      indices.back() = math.add(first, c * lanes);
-      return loadWide(b, source, indices, lanes, mask);
-    };
-    Values sums =
-        emitContractionLoop(b, block.count, /*rows=*/1, columns,
-                            Values(columns, zero), probability, value);
-    for (auto [c, sum] : llvm::enumerate(sums)) {
-      Values at = {math.add(rows.first, row), math.add(first, c * lanes)};
-      Value before = emitLoad(b, task.sums, at, lanes);
-      emitStore(b, arith::AddFOp::create(b, before, sum), task.sums, at);
-    }
+    emitFor(b, math.constant(0), rows.count, 1, [&](Value row) {
+      int64_t column = 0;
+      const int64_t whole = facts.columns / lanes * lanes;
+      while (column < whole) {
+        const int64_t columns = std::min(kMostSums, (whole - column) / lanes);
+        emitColumns(row, math.constant(column), columns, nullptr);
+        column += columns * lanes;
+      }
+      if (whole < facts.columns)
+        emitColumns(
+            row, math.constant(whole), 1,
+            emitTailMask(b, math.constant(facts.columns - whole), lanes));
+    });
   };
-  emitFor(b, math.constant(0), rows.count, 1, [&](Value row) {
-    int64_t first = 0;
-    const int64_t whole = facts.columns / lanes * lanes;
-    while (first < whole) {
-      const int64_t columns = std::min(kMostSums, (whole - first) / lanes);
-      emitColumns(row, math.constant(first), columns, nullptr);
-      first += columns * lanes;
-    }
-    if (whole < facts.columns)
-      emitColumns(row, math.constant(whole), 1,
-                  emitTailMask(b, math.constant(facts.columns - whole), lanes));
+  auto placeOf = [&](Value key) {
+    loops[op.getKeyLoop()] = math.add(block.first, key);
+    return at(b, 2, loops);
+  };
+  if (!task.widened)
+    return emitPart(math.constant(0), block.count,
+                    [&](Value k, Value column, Value mask) {
+                      Values indices = placeOf(k);
+                      indices.back() = column;
+                      return loadWide(b, source, indices, lanes, mask);
+                    });
+  emitFor(b, math.constant(0), block.count, kWidenedKeys, [&](Value first) {
+    Value count =
+        math.min(math.sub(block.count, first), math.constant(kWidenedKeys));
+    emitFor(b, math.constant(0), count, 1, [&](Value k) {
+      copyRow(b, source, placeOf(math.add(first, k)), task.widened, k,
+              facts.columns);
+    });
+    emitPart(first, count, [&](Value k, Value column, Value) {
+      return emitLoad(b, task.widened, {k, column}, lanes);
+    });
   });
 }

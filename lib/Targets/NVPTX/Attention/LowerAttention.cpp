@@ -37,6 +37,8 @@ struct LowerAttentionPass
         !llvm::hasSingleElement(func.getOps<sdx::AttentionOp>()))
       return;
     sdx::AttentionOp op = *func.getOps<sdx::AttentionOp>().begin();
+    if (op.isOfBytes())
+      return;
     KernelBody body(func);
     AttentionKernel kernel(
         op, chooseAttentionPlan(op, getTargetOrDefault(func)), body);
