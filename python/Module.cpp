@@ -146,10 +146,68 @@ void defineOptions(nb::module_ &m) {
       .def_rw("plan", &SessionOptions::plan)
       .def_rw("check_bounds", &SessionOptions::checkBounds)
       .def_rw("profile", &SessionOptions::profile)
+      .def("set_observe",
+           [](SessionOptions &self,
+              const std::map<std::string, std::pair<unsigned, int64_t>>
+                  &tensors) {
+             self.observe.clear();
+             for (const auto &[name, tensor] : tensors)
+               self.observe[name] = {tensor.first, tensor.second};
+           })
       .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("memory_limit", &SessionOptions::memoryLimit)
       .def_rw("compile_timeout", &SessionOptions::compileTimeout)
       .def_rw("external_data_dir", &SessionOptions::externalDataDir);
+}
+
+/// Numbers as an array of its own.
+template <typename T>
+nb::object toArray(const std::vector<T> &numbers,
+                   std::vector<size_t> shape = {}) {
+  auto *copy = new std::vector<T>(numbers);
+  nb::capsule owner(copy, [](void *held) noexcept {
+    delete static_cast<std::vector<T> *>(held);
+  });
+  if (shape.empty())
+    shape.push_back(copy->size());
+  return nb::cast(nb::ndarray<nb::numpy, T>(copy->data(), shape.size(),
+                                            shape.data(), owner));
+}
+
+nb::dict toDict(const Observation &seen, unsigned kinds) {
+  nb::dict dict;
+  if (kinds & (runtime::ObserveRange | runtime::ObserveMoments |
+               runtime::ObserveBits))
+    dict["count"] = seen.count;
+  if (kinds & runtime::ObserveRange) {
+    dict["min"] = seen.least;
+    dict["max"] = seen.largest;
+    dict["nans"] = seen.nans;
+    dict["infinities"] = seen.infinities;
+  }
+  if (kinds & runtime::ObserveMoments) {
+    dict["sum"] = seen.sum;
+    dict["square_sum"] = seen.squareSum;
+  }
+  if (kinds & runtime::ObserveBits) {
+    std::vector<int64_t> bins(seen.bins.begin(), seen.bins.end());
+    bins.resize(size_t(1) << runtime::kObservedBits);
+    dict["bins"] = toArray(bins);
+  }
+  if (kinds & runtime::ObserveChannels) {
+    dict["channel_count"] = seen.channelCount;
+    dict["channel_min"] = toArray(seen.channelLeast);
+    dict["channel_max"] = toArray(seen.channelLargest);
+    dict["channel_absolute_sum"] = toArray(seen.channelAbsoluteSum);
+    dict["channel_square_sum"] = toArray(seen.channelSquareSum);
+  }
+  if (kinds & runtime::ObserveGram) {
+    size_t columns = 0;
+    while (columns * columns < seen.gram.size())
+      ++columns;
+    dict["gram"] = toArray(seen.gram, {columns, columns});
+  }
+  return dict;
 }
 
 /// A model that has been loaded.
@@ -165,6 +223,18 @@ void defineSession(nb::module_ &m) {
             return toTrace(s.takeProfile(), start);
           },
           "start"_a)
+      .def("take_observations",
+           [](Session &s) {
+             auto all = unwrap(withoutGil([&] { return s.takeObservations(); }));
+             nb::dict dict;
+             for (const auto &[name, tensor] : s.options().observe)
+               dict[name.c_str()] = toDict(all[name], tensor.kinds);
+             return dict;
+           })
+      .def("find_non_finite",
+           [](Session &s) {
+             return withoutGil([&] { return s.findNonFinite(); });
+           })
       .def_prop_ro("cache_problem",
                    [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("uses_cuda",

@@ -83,6 +83,7 @@ inline constexpr llvm::StringLiteral kSourceAttr = "sdx.source";
 inline constexpr llvm::StringLiteral kResultsAttr = "sdx.results";
 inline constexpr llvm::StringLiteral kStringsAttr = "sdx.strings";
 inline constexpr llvm::StringLiteral kProfileAttr = "sdx.profile";
+inline constexpr llvm::StringLiteral kObservationsAttr = "sdx.observations";
 inline constexpr llvm::StringLiteral kTargetAttr = "sdx.target";
 inline constexpr llvm::StringLiteral kImagesAttr = "sdx.images";
 
@@ -93,6 +94,16 @@ TargetAttrInterface getTarget(mlir::Operation *op);
 void setTarget(mlir::Operation *op, TargetAttrInterface target);
 /// How much a kernel of `op` may hold, where no target says less or more.
 FusionLimits getFusionLimits(mlir::Operation *op);
+
+/// Whether `op` sees a value for nobody's result: what an operation is made part
+/// of is decided as if there were no such readers.
+inline bool isObservation(mlir::Operation *op) {
+  return mlir::isa<ObserveOp>(op);
+}
+/// Whether `value` has one use besides those of observations.
+bool hasOneReader(mlir::Value value);
+/// The number of a float type for the runtime (RuntimeABI.h), -1 for others.
+int64_t getObservedType(mlir::Type type);
 
 /// What a location says of the node that an operation comes from, as the
 /// beginning of a sentence: the text in a fused location. Empty if nothing.

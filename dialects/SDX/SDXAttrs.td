@@ -12,6 +12,7 @@ include "dialects/SDX/SDXBase.td"
 
 include "mlir/Dialect/SCF/IR/DeviceMappingInterface.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 
 def SDX_TaskAttr
     : AttrDef<SDX_Dialect, "Task",
@@ -30,6 +31,30 @@ def SDX_TaskAttr
     } {mapping = [#sdx.task]}
     ```
   }];
+}
+
+def SDX_ObservationKinds
+    : I32BitEnum<"ObservationKinds", "what is kept of a value", [
+        I32BitEnumCaseBit<"Range", 0, "range">,
+        I32BitEnumCaseBit<"Moments", 1, "moments">,
+        I32BitEnumCaseBit<"Bits", 2, "bits">,
+        I32BitEnumCaseBit<"Channels", 3, "channels">,
+        I32BitEnumCaseBit<"Gram", 4, "gram">]> {
+  let cppNamespace = "::sardonyx::sdx";
+  let separator = "|";
+}
+
+def SDX_ObservationKindsAttr
+    : EnumAttr<SDX_Dialect, SDX_ObservationKinds, "kinds"> {
+  let summary = "What is kept of a value";
+  let description = [{
+    The numbers of the bits are those of `sardonyx/Runtime/Observations.h`.
+
+    ```mlir
+    #sdx.kinds<range|bits>
+    ```
+  }];
+  let assemblyFormat = "`<` $value `>`";
 }
 
 #endif // SARDONYX_SDX_ATTRS

@@ -37,6 +37,8 @@ def SDX_Dialect : Dialect {
       before a run makes others; 0 is the empty one;
     - on a module that is to be profiled: `sdx.profile`: for each site of an
       `sdx.record` a dictionary of its kernel, its form and its nodes;
+    - on a module whose values are observed: `sdx.observations`: for each site of
+      `sdx.observe` a dictionary of the tensor's name and kinds;
     - on a constant or an argument: `sdx.source = {path, offset, length}`: the
       bytes of its value in a file.
   }];

@@ -43,6 +43,39 @@ unsigned sdx::firstInit(Operation *op) {
   return inits.empty() ? op->getNumOperands() : inits.getBeginOperandIndex();
 }
 
+namespace {
+
+/// An observation reads its value, and that is all.
+struct ObserveModel
+    : BufferizableOpInterface::ExternalModel<ObserveModel, sdx::ObserveOp> {
+  bool bufferizesToMemoryRead(Operation *, OpOperand &,
+                              const AnalysisState &) const {
+    return true;
+  }
+  bool bufferizesToMemoryWrite(Operation *, OpOperand &,
+                               const AnalysisState &) const {
+    return false;
+  }
+  AliasingValueList getAliasingValues(Operation *, OpOperand &,
+                                      const AnalysisState &) const {
+    return {};
+  }
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const BufferizationOptions &options,
+                          BufferizationState &state) const {
+    auto observe = cast<sdx::ObserveOp>(op);
+    FailureOr<Value> buffer =
+        getBuffer(rewriter, observe.getValue(), options, state);
+    if (failed(buffer))
+      return failure();
+    rewriter.modifyOpInPlace(op,
+                             [&] { observe.getValueMutable().set(*buffer); });
+    return success();
+  }
+};
+
+} // namespace
+
 void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, sdx::SDXDialect *) {
     sdx::attachDpsModel<sdx::MatmulOp, /*readsInit=*/true>(*context);
@@ -51,5 +84,6 @@ void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
     sdx::attachDpsModel<sdx::MaxPoolOp, /*readsInit=*/true>(*context);
     sdx::attachDpsModel<sdx::CallOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<sdx::RuntimeCallOp, /*readsInit=*/false>(*context);
+    sdx::ObserveOp::attachInterface<ObserveModel>(*context);
   });
 }

@@ -7,6 +7,8 @@
 
 #include "dialects/SDX/SDX.h"
 
+#include "sardonyx-c/RuntimeABI.h"
+
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::sdx;
@@ -25,6 +27,22 @@ std::string sdx::describeOrigin(Location loc) {
     return WalkResult::interrupt();
   });
   return result;
+}
+
+bool sdx::hasOneReader(Value value) {
+  return llvm::count_if(value.getUses(), [](OpOperand &use) {
+           return !isObservation(use.getOwner());
+         }) == 1;
+}
+
+int64_t sdx::getObservedType(Type type) {
+  if (type.isF32())
+    return SDX_RT_F32;
+  if (type.isF16())
+    return SDX_RT_F16;
+  if (type.isBF16())
+    return SDX_RT_BF16;
+  return type.isF64() ? SDX_RT_F64 : -1;
 }
 
 TargetAttrInterface sdx::getTarget(Operation *op) {

@@ -190,3 +190,40 @@ LogicalResult FailureRecordOp::verify() {
     return emitOpError("is ") << kWords << " words of 64 bits; got " << type;
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// ObserveOp
+//===----------------------------------------------------------------------===//
+
+bool ObserveOp::isUnordered() {
+  constexpr ObservationKinds kOrdered =
+      ObservationKinds::Channels | ObservationKinds::Gram;
+  return (getKinds() & kOrdered) == ObservationKinds(0);
+}
+
+LogicalResult ObserveOp::verify() {
+  auto type = cast<ShapedType>(getValue().getType());
+  if (getKinds() == ObservationKinds(0))
+    return emitOpError("observes nothing of its value");
+  const bool isGram = bitEnumContainsAny(getKinds(), ObservationKinds::Gram);
+  if (isGram && getKinds() != ObservationKinds::Gram)
+    return emitOpError("adds up matrices, and so observes nothing else");
+  if (isGram && type.hasRank() && type.getRank() != 2)
+    return emitOpError("adds up matrices, got ") << type;
+  const bool hasChannels =
+      bitEnumContainsAny(getKinds(), ObservationKinds::Channels);
+  if (hasChannels != getAxis().has_value())
+    return emitOpError(hasChannels ? "observes channels along no axis"
+                                   : "has an axis and observes no channels");
+  if (hasChannels && type.hasRank() &&
+      (*getAxis() < 0 || *getAxis() >= type.getRank()))
+    return emitOpError("observes channels along axis ")
+           << *getAxis() << " of a value of rank " << type.getRank();
+  if (getExtent().empty())
+    return success();
+  auto memref = dyn_cast<MemRefType>(type);
+  if (getExtent().size() != 2 || !memref || memref.getRank() != 2 ||
+      !isUnordered())
+    return emitOpError("has the extent of a tile, which is a buffer of rows");
+  return success();
+}

@@ -14,6 +14,7 @@
 #define SARDONYX_SDX_OPS
 
 include "dialects/SDX/SDXAttention.td"
+include "dialects/SDX/SDXAttrs.td"
 include "dialects/SDX/SDXBase.td"
 include "dialects/SDX/SDXDps.td"
 
@@ -473,6 +474,38 @@ def SDX_RecordOp : SDX_Op<"record", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = [{
     $site `from` $begin `flops` $flops `bytes` $bytes attr-dict
   }];
+}
+
+def SDX_ObserveOp : SDX_Op<"observe", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Add a value's numbers to what is seen of a tensor";
+  let description = [{
+    Adds the floats of `value` to what the run keeps of the tensor of number
+    `site`, which stands in the module's `sdx.observations`: of `kinds` (the
+    range, moments, a histogram of their upper bits, those of channels along
+    `axis`), or, with `gram`, the matrix that `value` is to a sum of matrices.
+    The value goes on as if nobody saw it.
+
+    On a buffer in a kernel it may be a tile: the first `extent[1]` numbers of
+    each of the first `extent[0]` rows.
+
+    ```mlir
+    sdx.observe %t site 3 <range|bits> : tensor<1x64x56x56xf32>
+    sdx.observe %t site 4 <channels> axis 1 : tensor<1x64x56x56xf32>
+    sdx.observe %tile[%rows, %count] site 3 <range|bits> : memref<6x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyShaped:$value, Variadic<Index>:$extent,
+                       I64Attr:$site, SDX_ObservationKindsAttr:$kinds,
+                       OptionalAttr<I64Attr>:$axis);
+  let assemblyFormat = [{
+    $value (`[` $extent^ `]`)? `site` $site $kinds (`axis` $axis^)? attr-dict
+    `:` type($value)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether it is the same whatever order the numbers have.
+    bool isUnordered();
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // SARDONYX_SDX_OPS

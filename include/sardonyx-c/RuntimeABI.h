@@ -145,6 +145,17 @@ int64_t sdx_rt_clock(void);
 /// calls it.
 void sdx_rt_record(int64_t site, int64_t begin, int64_t flops, int64_t bytes);
 
+/// Types of numbers that are observed.
+enum { SDX_RT_F32 = 0, SDX_RT_F16 = 1, SDX_RT_BF16 = 2, SDX_RT_F64 = 3 };
+
+/// Adds numbers to what the calling thread sees of the observed tensor `site`:
+/// the first `count` of each of `rows` rows that begin `stride` numbers apart.
+/// `what`: the kinds of observations (sardonyx/Runtime/Observations.h) and,
+/// from bit 8 on, the numbers' type. Only code that is compiled to observe
+/// calls it.
+void sdx_rt_observe(int64_t site, int64_t what, const void *data, int64_t rows,
+                    int64_t stride, int64_t count);
+
 /// Entry points of a compiled model, `sdx_init` and `sdx_main`: args[i] points
 /// to {void *data; int64_t sizes[rank]} of the function's i-th argument.
 typedef void (*sdx_entry_point)(void **args);

@@ -131,7 +131,8 @@ private:
     for (Value operand : op->getOperands())
       if (producerGroup(operand) == producer)
         for (Operation *user : operand.getUsers())
-          if (user != op && groupOf.lookup(user) != producer)
+          if (user != op && groupOf.lookup(user) != producer &&
+              !sdx::isObservation(user))
             return true;
     return false;
   }
@@ -185,7 +186,7 @@ private:
           }))
         continue;
       for (Operation *member : unit) {
-        if (!isMemoryEffectFree(member) ||
+        if ((!isMemoryEffectFree(member) && !sdx::isObservation(member)) ||
             member->hasTrait<OpTrait::IsTerminator>())
           return false;
         late.push_back(member);
@@ -221,6 +222,8 @@ struct FormDispatchesPass
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     rewriteGreedily(getOperation(), std::move(patterns));
 
+    getOperation().walk([](sdx::ObserveOp op) { lookThroughMovement(op); });
+
     SymbolTable symbols(getOperation());
     unsigned number = 0;
     for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
@@ -250,6 +253,17 @@ struct FormDispatchesPass
   }
 
 private:
+  /// Numbers that are seen in any order are seen where they are made.
+  static void lookThroughMovement(sdx::ObserveOp op) {
+    while (Operation *def = op.getValue().getDefiningOp()) {
+      if (!op.isUnordered() ||
+          !isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
+               linalg::TransposeOp>(def))
+        return;
+      op.getValueMutable().set(def->getOperand(0));
+    }
+  }
+
   /// A tensor that certainly has no elements needs no kernel: it is the
   /// destination, as it is.
   static void dropEmptyResults(func::FuncOp func) {

@@ -37,7 +37,7 @@ static constexpr size_t kFurthest = 16;
 static Operation *findUser(Value value) {
   Operation *found = nullptr;
   for (Operation *user : value.getUsers()) {
-    if (user == found || isOpTriviallyDead(user))
+    if (user == found || isOpTriviallyDead(user) || sdx::isObservation(user))
       continue;
     if (found)
       return nullptr;

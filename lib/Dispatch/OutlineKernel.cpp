@@ -65,12 +65,13 @@ public:
   Outliner(ArrayRef<Operation *> ops, GroupKind kind, SymbolTable &symbols)
       : ops(ops), onOneDomain(kind == GroupKind::Product ||
                               kind == GroupKind::Elementwise),
-        symbols(symbols), host(ops.front()) {
+        mayObserve(kind == GroupKind::Product), symbols(symbols), host(ops.front()) {
     for (Operation *op : ops)
       members.insert(op);
   }
 
   void run(StringRef name) {
+    takeObservations();
     for (Operation *op : ops)
       for (OpResult result : op->getResults())
         if (isUsedOutside(result)) {
@@ -93,16 +94,41 @@ public:
     func::FuncOp kernel = makeFunction(name);
     fillBody(kernel);
     callKernel(kernel);
+    for (sdx::ObserveOp op : observations)
+      op.erase();
     for (Operation *op : llvm::reverse(ops))
       op->erase();
   }
 
 private:
+  /// A product's kernel has its values in registers when it stores the results
+  /// of them: there they are seen. It needs a result to have any loops.
+  void takeObservations() {
+    if (!mayObserve)
+      return;
+    bool hasResult = false;
+    for (Operation *op : ops)
+      for (OpResult result : op->getResults())
+        for (Operation *user : result.getUsers()) {
+          auto observe = dyn_cast<sdx::ObserveOp>(user);
+          if (observe && observe.isUnordered())
+            observations.push_back(observe);
+          else
+            hasResult |= isOutside(user);
+        }
+    if (!hasResult)
+      observations.clear();
+  }
+
+  bool isOutside(Operation *user) {
+    return !llvm::is_contained(observations, user) &&
+           llvm::none_of(ops,
+                         [&](Operation *op) { return op->isAncestor(user); });
+  }
+
   bool isUsedOutside(Value result) {
-    return llvm::any_of(result.getUsers(), [&](Operation *user) {
-      return llvm::none_of(ops,
-                           [&](Operation *op) { return op->isAncestor(user); });
-    });
+    return llvm::any_of(result.getUsers(),
+                        [&](Operation *user) { return isOutside(user); });
   }
 
   /// On one domain all results have the sizes of the kernel's first output;
@@ -246,6 +272,11 @@ private:
           b, result.getLoc(), Type(), mapping.lookup(result),
           entry->getArgument(firstOut + i), /*restrict=*/true,
           /*writable=*/true);
+    for (sdx::ObserveOp op : observations) {
+      IRMapping inner;
+      inner.map(op.getValue(), mapping.lookup(op.getValue()));
+      b.clone(*op, inner);
+    }
     func::ReturnOp::create(b, loc);
   }
 
@@ -329,10 +360,11 @@ private:
   }
 
   ArrayRef<Operation *> ops;
-  bool onOneDomain;
+  bool onOneDomain, mayObserve;
   SymbolTable &symbols;
   OpBuilder host;
   DenseSet<Operation *> members;
+  SmallVector<sdx::ObserveOp> observations; // that the kernel makes
   llvm::SetVector<Value> tensors, scalars;
   SmallVector<OpResult> results;
   SmallVector<Value> destinations;

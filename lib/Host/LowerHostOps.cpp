@@ -53,8 +53,8 @@ struct LowerHostOpsPass
           ops.push_back(check);
       }
       if (isa<sdx::CallOp, sdx::RuntimeCallOp, sdx::CheckOp,
-              sdx::OutputBufferOp, sdx::ArenaOp, sdx::ClockOp, sdx::RecordOp>(
-              op))
+              sdx::OutputBufferOp, sdx::ArenaOp, sdx::ClockOp, sdx::RecordOp,
+              sdx::ObserveOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
@@ -69,6 +69,7 @@ struct LowerHostOpsPass
               .Case([&](sdx::ArenaOp arena) { return lowerArena(b, arena); })
               .Case([&](sdx::ClockOp clock) { return lowerClock(b, clock); })
               .Case([&](sdx::RecordOp rec) { return lowerRecord(b, rec); })
+              .Case([&](sdx::ObserveOp see) { return lowerObserve(b, see); })
               .Case(
                   [&](sdx::OutputBufferOp out) { return lowerOutput(b, out); });
       if (failed(lowered))
@@ -374,6 +375,54 @@ private:
                                  {i64, i64, i64, i64}),
                          ValueRange{site, record.getBegin(), record.getFlops(),
                                     record.getBytes()});
+    return success();
+  }
+
+  /// A tile, or the whole of a buffer as one row.
+  LogicalResult lowerObserve(OpBuilder &b, sdx::ObserveOp observe) {
+    Location loc = observe.getLoc();
+    Type i64 = b.getI64Type();
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    auto type = dyn_cast<MemRefType>(observe.getValue().getType());
+    const int64_t number =
+        type ? sdx::getObservedType(type.getElementType()) : -1;
+    if (number < 0 || !type.getLayout().isIdentity() || !observe.isUnordered())
+      return observe.emitOpError("cannot see a value of type ")
+             << observe.getValue().getType();
+    auto constant = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, loc, i64, value);
+    };
+    auto word = [&](Value index) -> Value {
+      return arith::IndexCastOp::create(b, loc, i64, index);
+    };
+    Value address = LLVM::IntToPtrOp::create(
+        b, loc, pointer,
+        word(memref::ExtractAlignedPointerAsIndexOp::create(
+            b, loc, observe.getValue())));
+    constexpr int64_t kTypeBits = 8;
+    SmallVector<Value> args = {
+        constant(observe.getSite()),
+        constant(static_cast<int64_t>(observe.getKinds()) |
+                 number << kTypeBits),
+        address};
+    if (observe.getExtent().empty()) {
+      Value count = constant(1);
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        count = arith::MulIOp::create(
+            b, loc, count,
+            word(memref::DimOp::create(b, loc, observe.getValue(), dim)));
+      args.append({constant(1), constant(0), count});
+    } else {
+      args.append(
+          {word(observe.getExtent()[0]),
+           word(memref::DimOp::create(b, loc, observe.getValue(), 1)),
+           word(observe.getExtent()[1])});
+    }
+    LLVM::CallOp::create(b, loc,
+                         declare("sdx_rt_observe",
+                                 LLVM::LLVMVoidType::get(b.getContext()),
+                                 {i64, i64, pointer, i64, i64, i64}),
+                         args);
     return success();
   }
 

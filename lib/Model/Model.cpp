@@ -104,6 +104,8 @@ std::unique_ptr<Model::State> Model::takeState() {
   state->context.setCustomNodes(code.customNodes.get());
   if (code.device)
     state->context.setDevice(code.device->makeRun());
+  if (makeObservations)
+    state->context.setObservations(takeObservations());
   state->handles.resize(inputInfos.size());
   for (const ValueInfo &info : outputInfos) {
     OutputSlot slot;
@@ -112,6 +114,21 @@ std::unique_ptr<Model::State> Model::takeState() {
     state->context.outputs().push_back(std::move(slot));
   }
   return state;
+}
+
+std::shared_ptr<runtime::Observations> Model::takeObservations() {
+  std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
+  for (const auto &one : observed)
+    if (one.use_count() == 1)
+      return one;
+  observed.push_back(makeObservations());
+  return observed.back();
+}
+
+std::vector<std::shared_ptr<runtime::Observations>>
+Model::observations() const {
+  std::lock_guard<runtime::ForkSafeMutex> lock(idleMutex);
+  return observed;
 }
 
 void Model::putBack(std::unique_ptr<State> state) {

@@ -93,6 +93,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXFoldRequantization());
   pm.addPass(createSDXLinearizeQuantizedSums());
   pm.addPass(createSDXFormDispatches());
+  pm.addPass(createSDXLowerObservations());
   pm.addPass(createSDXParameterizeKernels());
   pm.addPass(createSDXDedupKernels());
   pm.addPass(createSDXVerifyDispatch());

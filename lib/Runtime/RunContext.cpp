@@ -29,6 +29,7 @@ static thread_local jmp_buf *leavePoint = nullptr;
 static thread_local bool runsHost = false;
 
 RunContext *RunContext::current() { return currentRun; }
+unsigned RunContext::share() { return currentShare; }
 
 RunContextScope::RunContextScope(RunContext *context, unsigned share)
     : previous(currentRun), previousShare(currentShare) {
@@ -107,6 +108,8 @@ void RunContext::recordStep(int64_t site, int64_t begin, int64_t flops,
 
 bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
                      const DeviceSteps &steps) {
+  if (seen)
+    seen->mutex().lock();
   hasFailed.store(false, std::memory_order_relaxed);
   failureMessage.clear();
   kindOfFailure = SDX_RT_FAILED;
@@ -143,6 +146,8 @@ bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
   values.endRun();
   for (ScratchMemory &memory : scratch)
     memory.forget();
+  if (seen)
+    seen->mutex().unlock();
   return !failed();
 }
 

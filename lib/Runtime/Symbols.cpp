@@ -55,6 +55,7 @@ static const Symbol table[] = {
     ADDRESS(sdx_rt_copy),
     ADDRESS(sdx_rt_clock),
     ADDRESS(sdx_rt_record),
+    ADDRESS(sdx_rt_observe),
     ADDRESS(sdx_rt_device_alloc),
     ADDRESS(sdx_rt_device_free),
     ADDRESS(sdx_rt_device_arena),

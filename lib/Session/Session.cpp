@@ -281,6 +281,11 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
   model->setReclaim([this] { releaseMemory(); });
   if (device)
     model->setDevice(device->ordinal());
+  if (!options.observe.empty())
+    model->setObservations([count = options.observe.size(), this] {
+      return std::make_shared<runtime::Observations>(
+          count, std::min(threads, runtime::ThreadPool::kMaxThreads));
+    });
   if (artifact.deferred)
     return std::nullopt;
   (void)requestTileRegisters(); // code from the cache may use them
@@ -384,6 +389,48 @@ Profile Session::takeProfile() {
                                    variant.impl->artifact.profileSites);
     });
   return profile;
+}
+
+Expected<std::map<std::string, Observation>> Session::takeObservations() {
+  std::vector<Observation> all(impl->options.observe.size());
+  bool fits = true;
+  impl->forEachObserved([&](runtime::Observations &seen) {
+    std::vector<Observation> some;
+    seen.moveTo(some);
+    for (size_t i = 0; i < some.size(); ++i)
+      fits &= all[i].merge(some[i]);
+  });
+  if (!fits)
+    return Error(ErrorKind::Failed, "an observed tensor had different numbers "
+                                    "of channels in different runs");
+  std::map<std::string, Observation> named;
+  size_t i = 0;
+  for (const auto &[name, tensor] : impl->options.observe)
+    named.emplace(name, std::move(all[i++]));
+  return named;
+}
+
+std::vector<std::string> Session::findNonFinite() const {
+  std::vector<bool> found(impl->options.observe.size());
+  impl->forEachObserved([&](runtime::Observations &seen) {
+    for (size_t site : seen.findNonFinite())
+      found[site] = true;
+  });
+  std::vector<std::string> names;
+  size_t i = 0;
+  for (const auto &[name, tensor] : impl->options.observe)
+    if (found[i++])
+      names.push_back(name);
+  return names;
+}
+
+void Session::Impl::forEachObserved(
+    const std::function<void(runtime::Observations &)> &see) {
+  for (const auto &seen : model->observations())
+    see(*seen);
+  if (variants)
+    variants->forEach(
+        [&](Session &variant) { variant.impl->forEachObserved(see); });
 }
 
 //===----------------------------------------------------------------------===//

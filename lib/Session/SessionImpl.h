@@ -120,6 +120,10 @@ struct Session::Impl {
                                        const std::vector<OutputRef> &memory,
                                        const RunOptions &options);
 
+  /// Calls `see` for all that runs of the session and of its variants observe.
+  void
+  forEachObserved(const std::function<void(runtime::Observations &)> &see);
+
   /// Gives the system the memory that no run is using.
   void releaseMemory();
 };

@@ -7,6 +7,7 @@
 
 #include "sardonyx/Transforms/Passes.h"
 
+#include "dialects/SDX/SDX.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -67,7 +68,7 @@ struct FoldIntoConv : OpRewritePattern<onnx::BatchNormalizationOp> {
 private:
   LogicalResult match(onnx::BatchNormalizationOp norm, ConvOp conv,
                       PatternRewriter &rewriter) const {
-    if (!conv->hasOneUse())
+    if (!sdx::hasOneReader(conv->getResult(0)))
       return rewriter.notifyMatchFailure(norm, "the convolution is used twice");
     if (norm.getTrainingMode() != 0 || norm.getRunningMean() ||
         norm.getRunningVar())

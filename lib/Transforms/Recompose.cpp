@@ -8,6 +8,7 @@
 #include "Recompose.h"
 #include "sardonyx/Transforms/Passes.h"
 
+#include "dialects/SDX/SDX.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -67,7 +68,7 @@ Value sardonyx::matchWithScalar(Operation *op, double wanted) {
 static void collect(Value value, bool root, unsigned depth, double &scalar,
                     SmallVectorImpl<Value> &factors) {
   Operation *op = value.getDefiningOp();
-  bool open = depth > 0 && op && (root || value.hasOneUse());
+  bool open = depth > 0 && op && (root || sdx::hasOneReader(value));
   if (auto mul = dyn_cast_or_null<onnx::MulOp>(open ? op : nullptr)) {
     for (auto [factor, other] :
          {std::pair<Value, Value>(mul.getA(), mul.getB()),

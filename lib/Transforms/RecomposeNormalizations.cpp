@@ -7,6 +7,7 @@
 
 #include "Recompose.h"
 
+#include "dialects/SDX/SDX.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -117,9 +118,10 @@ bool isSinglePrecision(Value value) {
 
 /// The sum of `product` and a bias, if that is all that becomes of `product`.
 onnx::AddOp findBias(onnx::MulOp product, Value x, int64_t count, Value &bias) {
-  if (!product->hasOneUse())
+  if (!sdx::hasOneReader(product))
     return {};
-  auto sum = dyn_cast<onnx::AddOp>(*product->user_begin());
+  auto reader = llvm::find_if_not(product->getUsers(), sdx::isObservation);
+  auto sum = dyn_cast<onnx::AddOp>(*reader);
   if (!sum || sum.getType() != product.getType())
     return {};
   bias = sum.getA() == product.getC() ? sum.getB() : sum.getA();

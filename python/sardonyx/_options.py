@@ -48,6 +48,7 @@ class ExecutionOrder(enum.IntEnum):
 _PLANNED = "memory is planned when the model is compiled"
 _NUMERICS = ("exact", "f32", "fast")
 _PRECISIONS = ("f32", "tf32", "f16", "bf16")
+_KINDS = {"range": 1, "moments": 2, "bits": 4, "channels": 8, "gram": 16}
 _pool_size: int | None = None
 
 
@@ -72,6 +73,18 @@ def _one_of(names: tuple[str, ...], what: str, name) -> str:
     if not isinstance(name, str) or name not in names:
         raise InvalidArgument(f"{what} must be {', '.join(map(repr, names))}, got {name!r}")
     return name
+
+
+def _observed(name: str, kinds) -> tuple[int, int]:
+    """(bits of the kinds, axis of the channels) of what `SessionOptions.observe` has for a tensor."""
+    bits, axis = 0, 1
+    for kind in kinds.split("|") if isinstance(kinds, str) else kinds:
+        if isinstance(kind, tuple) and len(kind) == 2 and kind[0] == "channels":
+            kind, axis = kind[0], operator.index(kind[1])  # noqa: PLW2901
+        bits |= _KINDS[_one_of(tuple(_KINDS), f"what is observed of {name!r}", kind)]
+    if not bits:
+        raise InvalidArgument(f"nothing is to be observed of {name!r}; it can be {', '.join(_KINDS)}")
+    return bits, axis
 
 
 class SessionOptions(Options):
@@ -105,6 +118,12 @@ class SessionOptions(Options):
     enable_mem_reuse = Attribute(True, flag, "Use memory again.", hint=_PLANNED)
     enable_profiling = Attribute(
         False, flag, "Record when each step of each run begins and ends, until `InferenceSession.end_profiling`."
+    )
+    observe = Attribute[Union[dict, None]](
+        None,
+        anything,
+        "What runs are to see of tensors that are floats, by the tensors' names: 'range', 'moments', 'bits', 'channels' "
+        "(or ('channels', axis)) and 'gram', one or several of them; see `InferenceSession.take_observations`.",
     )
     optimized_model_filepath = Attribute("", text, "Where to write the model after the compiler's phase `onnx`.")
     profile_file_prefix = Attribute("sardonyx_profile_", text, "What the names of profiles begin with.")
@@ -382,6 +401,7 @@ class SessionOptions(Options):
                 options.plan = file.read()
         options.check_bounds = bool(self.check_bounds)
         options.profile = bool(self.enable_profiling)
+        options.set_observe({name: _observed(name, kinds) for name, kinds in (self.observe or {}).items()})
         options.perf_map = bool(self.perf_map)
         options.external_data_dir = os.fspath(self.external_data_dir)
         return options

@@ -135,6 +135,26 @@ class InferenceSession(Runnable):
             prefix = os.fspath(self._options.profile_file_prefix)
             self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix, self._profiling_start)
 
+    def take_observations(self) -> dict[str, dict]:
+        """What runs have seen of the tensors of `SessionOptions.observe`, {tensor: {what: number or array}}, and begins
+        anew. It waits for runs to end, and counts those that failed, too, as far as they came.
+
+        - range: min, max (NaN passed over; inf and -inf where nothing was seen), nans, infinities;
+        - moments: sum, square_sum;
+        - bits: bins, int64 [16384], how many numbers have which upper 14 bits of their f32 form: sign, exponent and 5
+          bits of mantissa;
+        - these three: count;
+        - channels: channel_min, channel_max, channel_absolute_sum and channel_square_sum, f64 [channels], and
+          channel_count, the numbers of each;
+        - gram: gram, f64 [K, K], the sum of XᵀX of all runs, X being the tensor as a matrix of K columns, its last axis.
+        """
+        return self._session.take_observations()
+
+    def find_non_finite(self) -> list[str]:
+        """The tensors of which runs have seen NaN or an infinite number since `take_observations`, among those whose
+        range is observed."""
+        return self._session.find_non_finite()
+
     def _load(self, path: str, data: bytes, native: _sardonyx.Options) -> _sardonyx.Session:
         cancel = self._options._cancel
         # Also where the model is in the cache, and loaded at once.

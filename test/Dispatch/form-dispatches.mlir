@@ -308,3 +308,52 @@ func.func @bytes_for_rows(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>) -> tensor<8
   } -> tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Readers that observe keep nothing apart: the product takes its epilogue, and
+// both values are seen in its kernel, also where a reshape or a transpose lies
+// between. Channels are told apart outside, and what rows make is seen there.
+// CHECK-LABEL: func.func @observed
+// CHECK: %[[P:.*]]:2 = sdx.call @k0_matmul(
+// CHECK: sdx.observe %[[P]]#0 site 2 <channels> axis 1 : tensor<8x16xf32>
+// CHECK: %[[R:.*]] = sdx.call @k1_rows(%[[P]]#1
+// CHECK: sdx.observe %[[R]] site 3 <range> : tensor<8xf32>
+// CHECK-LABEL: func.func private @k0_matmul
+// CHECK: %[[SUM:.*]] = sdx.matmul
+// CHECK: %[[ROOT:.*]] = linalg.generic
+// CHECK: bufferization.materialize_in_destination %[[SUM]]
+// CHECK: bufferization.materialize_in_destination %[[ROOT]]
+// CHECK-DAG: sdx.observe %[[SUM]] site 0 <range|bits> : tensor<8x16xf32>
+// CHECK-DAG: sdx.observe %[[ROOT]] site 1 <range> : tensor<8x16xf32>
+// CHECK-LABEL: func.func private @k1_rows
+// CHECK-NOT: sdx.observe
+func.func @observed(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>) -> tensor<8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %p = sdx.matmul ins(%a, %b : tensor<8x4xf32>, tensor<4x16xf32>) outs(%f : tensor<8x16xf32>) -> tensor<8x16xf32>
+  %x = tensor.expand_shape %p [[0, 1], [2]] output_shape [2, 4, 16] : tensor<8x16xf32> into tensor<2x4x16xf32>
+  sdx.observe %x site 0 <range|bits> : tensor<2x4x16xf32>
+  sdx.observe %p site 2 <channels> axis 1 : tensor<8x16xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.sqrt %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<8x16xf32>
+  %te = tensor.empty() : tensor<16x8xf32>
+  %t = linalg.transpose ins(%s : tensor<8x16xf32>) outs(%te : tensor<16x8xf32>) permutation = [1, 0]
+  sdx.observe %t site 1 <range> : tensor<16x8xf32>
+  %e3 = tensor.empty() : tensor<8xf32>
+  %f3 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<8xf32>) -> tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%s : tensor<8x16xf32>) outs(%f3 : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.maxnumf %i, %o : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  sdx.observe %r site 3 <range> : tensor<8xf32>
+  return %r : tensor<8xf32>
+}

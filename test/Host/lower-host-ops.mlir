@@ -119,3 +119,21 @@ func.func @words(%x: memref<?xi64>, %n: i64, %y: memref<i64>) {
   sdx.runtime_call "sdx_rt_list_length" (%y : memref<i64>) outs(%y : memref<i64>)
   return
 }
+
+// -----
+
+// A tile of a kernel: the site, kinds beside the number of bf16, and rows of 32;
+// then a whole buffer as one row.
+// CHECK-LABEL: func.func private @observed(
+// CHECK-DAG:     %[[SITE:.*]] = llvm.mlir.constant(3 : i64)
+// CHECK-DAG:     %[[WHAT:.*]] = llvm.mlir.constant(517 : i64)
+// CHECK-DAG:     %[[ROWS:.*]] = arith.index_cast %arg2 : index to i64
+// CHECK-DAG:     %[[COUNT:.*]] = arith.index_cast %arg3 : index to i64
+// CHECK:         llvm.call @sdx_rt_observe(%[[SITE]], %[[WHAT]], %{{.*}}, %[[ROWS]], %{{.*}}, %[[COUNT]])
+// CHECK:         %[[ALL:.*]] = arith.muli
+// CHECK:         llvm.call @sdx_rt_observe(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[ALL]])
+func.func private @observed(%tile: memref<6x32xbf16>, %whole: memref<?xf32>, %rows: index, %count: index) attributes {sdx.kernel} {
+  sdx.observe %tile[%rows, %count] site 3 <range|bits> : memref<6x32xbf16>
+  sdx.observe %whole site 4 <range> : memref<?xf32>
+  return
+}

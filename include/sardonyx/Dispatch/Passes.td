@@ -400,6 +400,25 @@ def SDXDedupKernels : Pass<"sdx-dedup-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def SDXLowerObservations
+    : Pass<"sdx-lower-observations", "::mlir::ModuleOp"> {
+  let summary = "Have the runtime see the values that no kernel does";
+  let description = [{
+    Observations that `sdx-form-dispatches` made part of no kernel, as their
+    values are inputs or constants, are made by rows or element by element, or
+    channels are told apart, become calls of the runtime, which goes through the
+    whole tensor on all threads right after it is made.
+
+    ```mlir
+    sdx.observe %t site 3 <range|bits> : tensor<4x8xf32>
+    // becomes
+    sdx.runtime_call stateful "sdx_rt_observe_tensor" (%site, %what, %axis, %t : i64, i64, i64, tensor<4x8xf32>) outs()
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::sardonyx::sdx::SDXDialect"];
+}
+
 def SDXParameterizeKernels
     : Pass<"sdx-parameterize-kernels", "::mlir::ModuleOp"> {
   let summary = "Make arguments of the numbers in which kernels differ";

@@ -88,6 +88,15 @@ public:
   /// default: they may lie on none.
   void setDevice(int number) { device = number; }
 
+  /// Has runs, each at a time, see tensors by what `given` makes.
+  using MakeObservations =
+      std::function<std::shared_ptr<runtime::Observations>()>;
+  void setObservations(MakeObservations given) {
+    makeObservations = std::move(given);
+  }
+  /// What runs at any time have been given of these.
+  std::vector<std::shared_ptr<runtime::Observations>> observations() const;
+
   /// Whether a run takes these inputs and this memory for results; see
   /// Session::run().
   MaybeError check(const std::vector<TensorRef> &inputs,
@@ -128,6 +137,7 @@ private:
   struct State;
   std::unique_ptr<State> takeState();
   void putBack(std::unique_ptr<State> state);
+  std::shared_ptr<runtime::Observations> takeObservations();
   MaybeError checkInputs(const std::vector<TensorRef> &inputs) const;
   MaybeError checkMemory(const std::vector<OutputRef> &memory) const;
   MaybeError checkPlace(const std::string &what, const ValueInfo &info,
@@ -152,6 +162,7 @@ private:
   ModelCode code;
   runtime::ReclaimMemory reclaim;
   int device = kHost;
+  MakeObservations makeObservations;
 
   /// For each dimension of each input, the number of its symbol, or -1 where it
   /// has none that is the name of a size.
@@ -161,6 +172,8 @@ private:
   /// States that no run uses, the one that was used last at the end.
   mutable runtime::ForkSafeMutex idleMutex;
   std::vector<std::unique_ptr<State>> idle;
+  /// One for each run that there was at a time; states come and go.
+  std::vector<std::shared_ptr<runtime::Observations>> observed;
   uint64_t runs = 0;
   std::optional<DeviceUse> deviceUse;
 };

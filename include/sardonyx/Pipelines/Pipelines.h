@@ -14,6 +14,7 @@
 #ifndef SARDONYX_PIPELINES_PIPELINES_H
 #define SARDONYX_PIPELINES_PIPELINES_H
 
+#include "sardonyx/Transforms/Observe.h"
 #include "sardonyx/Numerics.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -13,6 +13,7 @@
 #include "sardonyx/Runtime/DeviceRun.h"
 #include "sardonyx/Runtime/ListTable.h"
 #include "sardonyx/Runtime/Mutex.h"
+#include "sardonyx/Runtime/Observations.h"
 #include "sardonyx/Runtime/RunMemory.h"
 #include "sardonyx/Runtime/ScratchMemory.h"
 #include "sardonyx/Runtime/StringTable.h"
@@ -145,6 +146,15 @@ public:
   ListTable &lists() { return listTable; }
   void clearHandles();
 
+  /// What runs see of tensors goes to `given`, null for code that observes
+  /// none.
+  void setObservations(std::shared_ptr<Observations> given) {
+    seen = std::move(given);
+  }
+  Observations *observations() const { return seen.get(); }
+  /// Which of the run's threads the calling one is.
+  static unsigned share();
+
   /// Must outlive the context; null for a model that has none.
   void setCustomNodes(CustomNodes *nodes) { custom = nodes; }
   CustomNodes *customNodes() const { return custom; }
@@ -244,6 +254,7 @@ private:
   ListTable listTable;
   CustomNodes *custom = nullptr;
   std::unique_ptr<DeviceRun> deviceRun;
+  std::shared_ptr<Observations> seen;
 
   void *arenaMemory = nullptr;
   int64_t arenaBytes = 0;

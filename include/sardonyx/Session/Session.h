@@ -21,6 +21,7 @@
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Profile.h"
+#include "sardonyx/Runtime/Observations.h"
 #include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
@@ -61,6 +62,15 @@ struct DeviceOptions {
   /// What code is made for, "sm_90a"; a session has it say what its device is.
   std::string architecture;
 };
+
+/// What is to be seen of a tensor.
+struct ObservedTensor {
+  /// Of runtime::ObservationKind.
+  unsigned kinds = runtime::ObserveRange;
+  /// Of the channels; negative ones count from the end.
+  int64_t axis = 1;
+};
+using runtime::Observation;
 
 struct SessionOptions {
   /// Threads that a run uses, at most kMaxThreads; 0: one for each physical
@@ -126,6 +136,13 @@ struct SessionOptions {
   bool checkBounds = false;
   /// Record when each step of each run begins and ends; see takeProfile().
   bool profile = false;
+  /// Tensors of the model's main graph (inputs, results of nodes, initializers)
+  /// of whose numbers runs keep something, by their names; see
+  /// takeObservations(). They have to be floats. Results are the same bits as
+  /// without, and the code is no slower than it takes to look at the numbers:
+  /// those of products and convolutions are seen in registers. A device's code
+  /// observes nothing.
+  std::map<std::string, ObservedTensor> observe;
   /// Tell `perf` the names of the kernels, in /tmp/perf-PID.map.
   bool perfMap = false;
   /// Bytes that packed weights, runs and results may take together, memory that
@@ -206,6 +223,14 @@ public:
   /// What the runs so far have recorded, and begins anew; empty unless the
   /// session was loaded for profiling.
   Profile takeProfile();
+
+  /// What runs so far have seen of the tensors of SessionOptions::observe, runs
+  /// that failed included, and begins anew. Waits for runs to end. Fails where
+  /// a tensor had different numbers of channels in code for different inputs.
+  Expected<std::map<std::string, Observation>> takeObservations();
+  /// The tensors of which runs so far have seen NaN or an infinite number,
+  /// among those whose range is observed.
+  std::vector<std::string> findNonFinite() const;
 
 private:
   struct Impl;

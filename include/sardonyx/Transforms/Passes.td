@@ -37,6 +37,41 @@ def OnnxInlineFunctions : Pass<"onnx-inline-functions", "::mlir::ModuleOp"> {
   ];
 }
 
+def OnnxObserve : Pass<"onnx-observe", "::mlir::ModuleOp"> {
+  let summary = "Observe tensors of the graph by their names";
+  let description = [{
+    Puts an `sdx.observe` behind what makes each of `tensors`, which are names of
+    the main graph: inputs, results of nodes and initializers. It goes along
+    with its value through all passes and becomes a part of the kernel that has
+    the value, or a call right behind it; no decision of the compiler hangs on
+    it, so that results stay the same bits. A session does the same before the
+    phase `onnx` for `SessionOptions::observe`, and reads what is seen.
+
+    For `gram` the product of the transposed tensor and itself is made, its last
+    axis being the columns: what a layer's input is to GPTQ.
+
+    ```mlir
+    %c = onnx.Conv(%x, %w) {onnx.names = ["c"]} : ...
+    // becomes, with tensors=c kinds=range|bits
+    %c = onnx.Conv(%x, %w) {onnx.names = ["c"]} : ...
+    sdx.observe %c site 0 <range|bits> : tensor<1x4x8x8xf32>
+    ```
+  }];
+  let options = [
+    ListOption<"tensors", "tensors", "std::string", "Names of tensors">,
+    Option<"allFloats", "all-floats", "bool", "false",
+           "Observe all inputs of the graph and results of its nodes that are "
+           "floats">,
+    Option<"kinds", "kinds", "std::string", "\"range\"",
+           "What is kept of them: range, moments, bits, channels, gram, or "
+           "several, as in range|bits">,
+    Option<"axis", "axis", "int64_t", "1",
+           "The axis of the channels; -1 is the last">
+  ];
+  let dependentDialects = ["::sardonyx::onnx::ONNXDialect",
+                           "::sardonyx::sdx::SDXDialect"];
+}
+
 def OnnxInferShapes : Pass<"onnx-infer-shapes", "::mlir::ModuleOp"> {
   let summary = "Make the types of all values as precise as can be known";
   let description = [{

@@ -290,7 +290,7 @@ bool AttentionMatch::isUsedHereOnly() {
   return llvm::all_of(passed, [&](Operation *op) {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       return user == second || passed.contains(user) ||
-             isa<tensor::DimOp>(user);
+             isa<tensor::DimOp>(user) || sdx::isObservation(user);
     });
   });
 }
@@ -304,7 +304,7 @@ Position AttentionMatch::findResult() {
   while (true) {
     Operation *user = nullptr;
     for (Operation *other : position.tensor.getUsers())
-      if (!isa<tensor::DimOp>(other)) {
+      if (!isa<tensor::DimOp>(other) && !sdx::isObservation(other)) {
         if (user)
           return found;
         user = other;

@@ -168,6 +168,8 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
   if (MaybeError error =
           fixValues(*module, options.inputValues, signature.inputs))
     return *error;
+  if (MaybeError error = observe(*module))
+    return *error;
   auto machine = targetAttr();
   if (!machine)
     return machine.error();
@@ -180,6 +182,22 @@ Compilation::importFixed(const ModelSource &model, Artifact &signature,
     (*module)->setAttr(kPlansAttr, *plans);
   }
   return module;
+}
+
+MaybeError Compilation::observe(ModuleOp module) {
+  if (options.observe.empty())
+    return std::nullopt;
+  // Functions' values have names of their own where they are called.
+  if (failed(inlineFunctions(module)))
+    return error("the importer failed");
+  std::vector<ObservedName> tensors;
+  for (const auto &[name, tensor] : options.observe)
+    tensors.push_back(
+        {name, static_cast<sdx::ObservationKinds>(tensor.kinds), tensor.axis});
+  std::string wrong = observeTensors(module, tensors);
+  if (wrong.empty())
+    return std::nullopt;
+  return Error(ErrorKind::InvalidArgument, wrong);
 }
 
 /// What a person can make of LLVM's words: a line, unless it speaks of its
@@ -388,6 +406,10 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
 
+  if (ahead && !options.observe.empty())
+    return Error(ErrorKind::InvalidArgument,
+                 "tensors are observed by sessions, not by what is built ahead "
+                 "of time");
   if (MaybeError error = requireRanks(artifact.inputs, ahead))
     return *error;
 

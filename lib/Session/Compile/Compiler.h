@@ -51,6 +51,9 @@ public:
   importFixed(const ModelSource &model, Artifact &signature,
               bool asDeclared = true);
 
+  /// Has a module's tensors be observed that the options name.
+  MaybeError observe(mlir::ModuleOp module);
+
   /// What went wrong so far; `otherwise` tells what failed without a word.
   Error error(const std::string &otherwise) const {
     return log.toError(otherwise);

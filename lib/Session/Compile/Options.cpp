@@ -87,6 +87,14 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
     if (size < 0)
       return refuse("dimensions of the denotation '" + denotation +
                     "' cannot have the size " + std::to_string(size));
+  for (const auto &[name, tensor] : options.observe)
+    if (!tensor.kinds || tensor.kinds > runtime::ObserveAll)
+      return refuse("there are no observations of number " +
+                    std::to_string(tensor.kinds) + " for tensor '" + name +
+                    "'");
+  if (!options.observe.empty() && device.cuda)
+    return refuse("tensors are observed by the processor's code, not by a "
+                  "device's");
   if (!isDuration(options.compileTimeout))
     return refuse("the time limit of compiling must not be negative, got " +
                   std::to_string(options.compileTimeout) + " s");
@@ -129,7 +137,7 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
                optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
                numerics, precision, splitFloats, plan, remark, checkBounds,
-               profile, perfMap, memoryLimit, compileTimeout, interrupted] =
+               profile, observe, perfMap, memoryLimit, compileTimeout, interrupted] =
       options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
@@ -157,6 +165,11 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   add(plan);
   add(std::to_string(checkBounds));
   add(std::to_string(profile));
+  add(std::to_string(observe.size()));
+  for (const auto &[name, tensor] : observe) {
+    add(name);
+    add(std::to_string(tensor.kinds) + " " + std::to_string(tensor.axis));
+  }
   for (const auto &[name, size] : dims) {
     add(name);
     add(std::to_string(size));

@@ -26,6 +26,7 @@ KernelBody::KernelBody(func::FuncOp func) : func(func) {
   func.walk([&](bufferization::MaterializeInDestinationOp op) {
     outputs.push_back({skipCasts(op.getSource()), op.getDest()});
   });
+  func.walk([&](sdx::ObserveOp op) { observations.push_back(op); });
 }
 
 bool KernelBody::hasBuffer(Value tensor) {

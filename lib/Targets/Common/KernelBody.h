@@ -8,6 +8,8 @@
 #ifndef SARDONYX_LIB_TARGETS_COMMON_KERNELBODY_H
 #define SARDONYX_LIB_TARGETS_COMMON_KERNELBODY_H
 
+#include "dialects/SDX/SDX.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -32,6 +34,11 @@ public:
   /// What the kernel leaves in memory. Casts are looked through.
   llvm::ArrayRef<Output> getOutputs() const { return outputs; }
 
+  /// What it sees of its values besides.
+  llvm::ArrayRef<sdx::ObserveOp> getObservations() const {
+    return observations;
+  }
+
   /// Makes sizes of tensors sizes of memrefs, so that they outlive the tensors.
   mlir::LogicalResult replaceDims();
 
@@ -45,6 +52,7 @@ public:
 private:
   mlir::func::FuncOp func;
   llvm::SmallVector<Output> outputs;
+  llvm::SmallVector<sdx::ObserveOp> observations;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
 };
 

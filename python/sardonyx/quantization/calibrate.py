@@ -111,9 +111,7 @@ class CalibraterBase:
     def create_inference_session(self):
         """Gets ready to run; the sessions themselves are made at the first sample, whose sizes they are planned by."""
         tensors, _ = self.select_tensors_to_calibrate(self.model)
-        self.infer_session = SessionObserver(
-            self.model, tensors, self.bits, self.per_channel, self.execution_providers
-        )
+        self.infer_session = SessionObserver(self.model, tensors, self.bits, self.per_channel)
 
     def select_tensors_to_calibrate(self, model):
         """(names of the tensors to observe in the order of the graph, {value: ValueInfoProto})."""

@@ -1,7 +1,7 @@
 """Runs a model and sees what its tensors hold.
 
-`SessionObserver` makes observed tensors outputs of sessions, a block of them at a time, and keeps no values: each
-run's are added to observations of constant size.
+`SessionObserver` has one session of the model as it is, whose kernels see the tensors while they make them
+(`SessionOptions.observe`). No tensor becomes an output, and what is kept has a size that hangs on no sample.
 """
 
 from __future__ import annotations
@@ -18,92 +18,99 @@ from .model_files import MODEL_SIZE_THRESHOLD, copy_of, save_model, size_of, tem
 
 logger = logging.getLogger("sardonyx")
 
-_BLOCK_BYTES = 512 * 2**20  # of observed tensors that one session gives at a time
-
 
 class SessionObserver:
-    """Observes tensors of a model.
+    """Observes tensors of a model, floats of the main graph.
 
     :param tensors: names of values of the graph; initialisers are not among them.
     :param bits: whether to make histograms, too.
     :param per_channel: whether ends are those of channels, along axis 1.
-    :param providers: those of onnxruntime, for the session.
     """
 
-    def __init__(self, model: ModelProto, tensors, bits=False, per_channel=False, providers=None):
+    def __init__(self, model: ModelProto, tensors, bits=False, per_channel=False):
         self.model, self.tensors = model, list(tensors)
-        self.bits, self.per_channel, self.providers = bits, per_channel, providers
+        self.bits, self.per_channel = bits, per_channel
         self.index = GraphIndex(model.graph)
-        self.fed = [name for name in self.tensors if name in self.index.inputs]
-        self.computed = [name for name in self.tensors if name not in self.index.inputs]
-        self.sessions: list[tuple] = []
-        self.observations: dict[str, Observation] = {}
+        self.session = None
+        self.seen: dict[str, Observation] = {}
         self.runs = 0
 
     def run(self, feeds: dict) -> None:
         """Runs one sample and adds what it shows."""
-        if not self.runs:
-            self._make_sessions(feeds)
-        for name in self.fed:
-            if name in feeds:
-                self._add(name, np.asarray(feeds[name]))
-        for session, names in self.sessions:
-            wanted = {entry.name for entry in session.get_inputs()}
-            values = session.run(names, {name: value for name, value in feeds.items() if name in wanted})
-            for name, value in zip(names, values):
-                self._add(name, value)
+        if self.session is None:
+            self.session = _load(self.model, observe={name: self._kinds(name) for name in self.tensors})
+            self.wanted = {entry.name for entry in self.session.get_inputs()}
+        try:
+            self.session.run(None, {name: value for name, value in feeds.items() if name in self.wanted})
+        finally:
+            self._refuse_non_finite()
         self.runs += 1
 
     def take(self) -> dict:
         """{tensor: Observation} since the last call."""
-        taken, self.observations = self.observations, {}
+        taken, self.seen = self.observations, {}
         return taken
 
-    def _add(self, name: str, values: np.ndarray) -> None:
-        if values.dtype not in (np.float32, np.float16):
+    @property
+    def observations(self) -> dict:
+        """{tensor: Observation} of all runs since `take`."""
+        if self.session is not None:
+            for name, numbers in self.session.take_observations().items():
+                seen = self._observation(name, numbers)
+                if name in self.seen:
+                    self.seen[name].merge(seen)
+                else:
+                    self.seen[name] = seen
+        return {name: self.seen[name] for name in self.tensors if name in self.seen}
+
+    def _has_channels(self, name: str) -> bool:
+        return self.per_channel and len(self.index.dims(name) or []) > 1
+
+    def _kinds(self, name: str) -> list[str]:
+        kinds = ["range", "channels"] if self._has_channels(name) else ["range"]
+        return kinds + ["moments", "bits"] if self.bits else kinds
+
+    def _observation(self, name: str, numbers: dict) -> Observation:
+        half = self.index.element_type(name) == TensorProto.FLOAT16
+        seen = Observation(np.float16 if half else np.float32, self.bits)
+        seen.count = numbers["count"]
+        if not seen.count:
+            return seen
+        if self._has_channels(name):
+            seen.lowest, seen.highest = (numbers[end].astype(seen.dtype) for end in ("channel_min", "channel_max"))
+        else:
+            seen.lowest, seen.highest = (np.array([numbers[end]], seen.dtype) for end in ("min", "max"))
+        if self.bits:
+            seen.bins, seen.sum, seen.square_sum = numbers["bins"], numbers["sum"], numbers["square_sum"]
+        return seen
+
+    def _refuse_non_finite(self) -> None:
+        found = self.session.find_non_finite()
+        if not found:
             return
-        observation = self.observations.get(name)
-        if observation is None:
-            observation = self.observations[name] = Observation(values.dtype, self.bits)
-        try:
-            observation.add(values, self.per_channel and values.ndim > 1)
-        except ValueError as error:
-            node = self.index.producers.get(name)
-            maker = f" of node '{node.name or node.op_type}'" if node is not None else ""
-            raise ValueError(f"Sample {self.runs}: tensor '{name}'{maker} holds {error}.") from None
+        name = min(found, key=self.tensors.index)
+        numbers = self.session.take_observations()[name]
+        node = self.index.producers.get(name)
+        maker = f" of node '{node.name or node.op_type}'" if node is not None else ""
+        what = "NaN" if numbers["nans"] else "an infinite number"
+        raise ValueError(f"Sample {self.runs}: tensor '{name}'{maker} holds {what}.")
 
-    def _make_sessions(self, feeds: dict) -> None:
-        blocks: list[list[str]] = []
-        block: list[str] = []
-        used = 0
-        for name in self.computed:
-            size = self._bytes(name, feeds)
-            if block and used + size > _BLOCK_BYTES:
-                blocks.append(block)
-                block, used = [], 0
-            block.append(name)
-            used += size
-        if block:
-            blocks.append(block)
-        self.sessions = [(session_with_outputs(self.model, names, self.providers), names) for names in blocks]
 
-    def _bytes(self, name: str, feeds: dict) -> int:
-        """Bytes of a tensor, where open sizes are those that the first sample has for them."""
-        sizes = {}
-        for source, value in feeds.items():
-            for dim, size in zip(self.index.dims(source) or [], np.shape(value)):
-                if isinstance(dim, str):
-                    sizes[dim] = size
-        count = 4
-        for dim in self.index.dims(name) or []:
-            count *= dim if isinstance(dim, int) else sizes.get(dim, 1)
-        return count
+def _load(model: ModelProto, providers=("CPUExecutionProvider",), observe=None):
+    from sardonyx import InferenceSession, SessionOptions
+
+    options = SessionOptions()
+    options.observe = observe
+    if size_of(model) < MODEL_SIZE_THRESHOLD:
+        return InferenceSession(model.SerializeToString(), options, providers=providers)
+    with temporary_folder() as folder:
+        path = str(folder / "observed.onnx")
+        save_model(model, path, external_data=True)
+        return InferenceSession(path, options, providers=providers)
 
 
 def session_with_outputs(model: ModelProto, names, providers=None):
     """A session of the model whose outputs are tensors of it, and no others."""
-    from sardonyx import InferenceSession
-
     known = GraphIndex(model.graph).values
     model = copy_of(model)
     del model.graph.output[:]
@@ -112,13 +119,7 @@ def session_with_outputs(model: ModelProto, names, providers=None):
         if name in known:
             value.CopyFrom(known[name])
         value.name = name
-    providers = providers or ["CPUExecutionProvider"]
-    if size_of(model) < MODEL_SIZE_THRESHOLD:
-        return InferenceSession(model.SerializeToString(), providers=providers)
-    with temporary_folder() as folder:
-        path = str(folder / "observed.onnx")
-        save_model(model, path, external_data=True)
-        return InferenceSession(path, providers=providers)
+    return _load(model, providers or ["CPUExecutionProvider"])
 
 
 def reduced_model(model: ModelProto, tensors, per_channel: bool) -> ModelProto:

@@ -831,3 +831,43 @@ func.func @attention_of_other_types(%q: tensor<2x4x8xf16>, %k: tensor<2x5x8xi8>,
   } -> tensor<2x4x8xf32>
   return
 }
+
+// -----
+
+func.func @no_axis(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{observes channels along no axis}}
+  sdx.observe %x site 0 <channels> : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @far_axis(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{observes channels along axis 2 of a value of rank 2}}
+  sdx.observe %x site 0 <channels> axis 2 : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @no_channels(%x: tensor<4x8xf32>) {
+  // expected-error@+1 {{has an axis and observes no channels}}
+  sdx.observe %x site 0 <range> axis 1 : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @tile_of_channels(%x: memref<4x8xf32>, %n: index) {
+  // expected-error@+1 {{has the extent of a tile, which is a buffer of rows}}
+  sdx.observe %x[%n, %n] site 0 <channels> axis 1 : memref<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @gram_and_range(%x: tensor<4x4xf32>) {
+  // expected-error@+1 {{adds up matrices, and so observes nothing else}}
+  sdx.observe %x site 0 <range|gram> : tensor<4x4xf32>
+  return
+}

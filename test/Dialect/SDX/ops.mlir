@@ -133,3 +133,16 @@ func.func @tasks(%t: tensor<1x8xf32>, %x: f32) -> tensor<1x8xf32> {
   } {mapping = [#sdx.task]}
   return %0 : tensor<1x8xf32>
 }
+
+// CHECK-LABEL: @observations
+// CHECK: sdx.observe %{{.*}} site 3 <range|moments|bits> : tensor<?x8xf32>
+// CHECK: sdx.observe %{{.*}} site 4 <channels> axis 1 : tensor<?x8xf32>
+// CHECK: sdx.observe %{{.*}} site 5 <gram> : tensor<8x8xf64>
+// CHECK: sdx.observe %{{.*}}[%{{.*}}, %{{.*}}] site 3 <range> : memref<6x32xbf16>
+func.func @observations(%t: tensor<?x8xf32>, %g: tensor<8x8xf64>, %m: memref<6x32xbf16>, %n: index) {
+  sdx.observe %t site 3 <range|moments|bits> : tensor<?x8xf32>
+  sdx.observe %t site 4 <channels> axis 1 : tensor<?x8xf32>
+  sdx.observe %g site 5 <gram> : tensor<8x8xf64>
+  sdx.observe %m[%n, %n] site 3 <range> : memref<6x32xbf16>
+  return
+}

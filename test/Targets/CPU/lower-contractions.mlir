@@ -297,3 +297,39 @@ func.func private @chunks_share_a_panel(%x: memref<128x768xi8>, %w: memref<24x19
   bufferization.materialize_in_destination %p in restrict writable %out : (tensor<128x768xi32>, memref<128x768xi32>) -> ()
   return
 }
+
+// -----
+
+// Values that are observed are written to tiles of the stack, of which the rows
+// and lanes that exist are seen: 8 rows at a time of 20, and 40 columns.
+// CHECK-LABEL: func.func private @observed
+// CHECK: scf.for
+// CHECK: %[[TILE:.*]] = memref.alloca() : memref<{{[0-9]+}}x32xf32>
+// CHECK: vector.store %{{.*}}, %[[TILE]][%c0, %c0]
+// CHECK: %[[LANES:.*]] = vector.reduction <add>
+// CHECK: %[[COUNT:.*]] = arith.index_cast %[[LANES]]
+// CHECK: sdx.observe %[[TILE]][%{{.*}}, %[[COUNT]]] site 0 <range|bits> : memref<{{[0-9]+}}x32xf32>
+// CHECK-NOT: tensor
+#row = affine_map<(m, n) -> (n)>
+#id = affine_map<(m, n) -> (m, n)>
+func.func private @observed(%a: memref<20x768xf32>, %b: memref<2x768x32xf32>,
+    %bias: memref<40xf32>, %out: memref<20x40xf32>) attributes {sdx.kernel} {
+  %ta = bufferization.to_tensor %a restrict : memref<20x768xf32> to tensor<20x768xf32>
+  %tb = bufferization.to_tensor %b restrict : memref<2x768x32xf32> to tensor<2x768x32xf32>
+  %tbias = bufferization.to_tensor %bias restrict : memref<40xf32> to tensor<40xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<20x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<20x40xf32>) -> tensor<20x40xf32>
+  %m = cpu.packed_matmul ins(%ta, %tb : tensor<20x768xf32>, tensor<2x768x32xf32>)
+      outs(%f : tensor<20x40xf32>) {packing = #cpu.packing<f32, panel = 32>} -> tensor<20x40xf32>
+  %r = linalg.generic {indexing_maps = [#id, #row, #id],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%m, %tbias : tensor<20x40xf32>, tensor<40xf32>) outs(%e : tensor<20x40xf32>) {
+  ^bb0(%x: f32, %y: f32, %o: f32):
+    %0 = arith.addf %x, %y : f32
+    linalg.yield %0 : f32
+  } -> tensor<20x40xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<20x40xf32>, memref<20x40xf32>) -> ()
+  sdx.observe %m site 0 <range|bits> : tensor<20x40xf32>
+  return
+}

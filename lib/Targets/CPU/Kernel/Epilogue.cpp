@@ -236,6 +236,9 @@ LogicalResult TileEvaluator::verify(Value init) {
   for (const KernelBody::Output &output : body.getOutputs())
     if (failed(verifyValue(output.tensor, identity())))
       return failure();
+  for (sdx::ObserveOp op : body.getObservations())
+    if (failed(verifyValue(op.getValue(), identity())))
+      return failure();
   return init ? verifyValue(init, identity()) : success();
 }
 
@@ -297,6 +300,8 @@ void TileEvaluator::prepare(ImplicitLocOpBuilder &b, Value init) {
         emitView(b, output.memref, identity());
     prepareValue(b, output.tensor, identity());
   }
+  for (sdx::ObserveOp op : body.getObservations())
+    prepareValue(b, op.getValue(), identity());
   if (init)
     prepareValue(b, init, identity());
 }
@@ -522,6 +527,7 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
                     {},
                     &shared});
   const bool saturates = canNarrowBytes(target, tile.width);
+  const SmallVector<Value> observed = allocateObserved(b, tile, rows.size());
   auto store = [&](MutableArrayRef<RowState> some) {
     for (const KernelBody::Output &output : body.getOutputs()) {
       std::optional<SaturatedBytes> bytes;
@@ -537,12 +543,54 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
         emitRowStore(b, value, output.memref, tile, row);
       }
     }
+    for (auto [op, seen] : llvm::zip_equal(body.getObservations(), observed))
+      for (RowState &row : some) {
+        Value value = evaluate(b, op.getValue(), identity(), tile, row);
+        value = broadcastTo(b, b.getLoc(), value, {tile.width});
+        emitStore(b, value, seen, {math.constant(row.row), math.constant(0)});
+      }
   };
-  if (!tile.rowLimit)
-    return store(rows);
-  for (RowState &row : rows)
-    if (row.row)
-      emitIf(b, math.less(row.index, tile.rowLimit), [&] { store(row); });
-    else
-      store(row);
+  if (tile.rowLimit)
+    for (RowState &row : rows)
+      if (row.row)
+        emitIf(b, math.less(row.index, tile.rowLimit), [&] { store(row); });
+      else
+        store(row);
+  else
+    store(rows);
+  emitObservations(b, tile, rows.size(), observed);
+}
+
+/// Memory for a tile of each value that is observed.
+SmallVector<Value>
+TileEvaluator::allocateObserved(ImplicitLocOpBuilder &b, const Tile &tile,
+                                int64_t rows) {
+  SmallVector<Value> tiles;
+  for (sdx::ObserveOp op : body.getObservations())
+    tiles.push_back(memref::AllocaOp::create(
+        b, MemRefType::get({rows, tile.width},
+                           getElementTypeOrSelf(op.getValue().getType()))));
+  return tiles;
+}
+
+/// Has the runtime see the rows and lanes of a tile that exist.
+void TileEvaluator::emitObservations(ImplicitLocOpBuilder &b, const Tile &tile,
+                                     int64_t rows, ArrayRef<Value> tiles) {
+  if (tiles.empty())
+    return;
+  IndexMath math(b);
+  Value rowCount = math.constant(rows), count = math.constant(tile.width);
+  if (tile.rowLimit)
+    rowCount = math.min(rowCount,
+                        math.sub(tile.rowLimit, tile.index[rowDim]));
+  if (tile.mask) {
+    auto type = VectorType::get({tile.width}, b.getI32Type());
+    Value lanes = arith::ExtUIOp::create(b, type, tile.mask);
+    lanes =
+        vector::ReductionOp::create(b, vector::CombiningKind::ADD, lanes);
+    count = arith::IndexCastOp::create(b, b.getIndexType(), lanes);
+  }
+  for (auto [op, seen] : llvm::zip_equal(body.getObservations(), tiles))
+    sdx::ObserveOp::create(b, seen, ValueRange{rowCount, count}, op.getSite(),
+                           op.getKinds(), IntegerAttr());
 }

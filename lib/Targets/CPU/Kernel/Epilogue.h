@@ -134,6 +134,11 @@ private:
                            llvm::MutableArrayRef<RowState> rows);
   void emitRowStore(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                     mlir::Value memref, const Tile &tile, const RowState &row);
+  llvm::SmallVector<mlir::Value>
+  allocateObserved(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                   int64_t rows);
+  void emitObservations(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
+                        int64_t rows, llvm::ArrayRef<mlir::Value> tiles);
   mlir::Value emitAccess(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
                          mlir::AffineMap map, const Tile &tile, RowState &row);
   mlir::Value emitLanewise(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
