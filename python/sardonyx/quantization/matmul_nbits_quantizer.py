@@ -16,7 +16,7 @@ from onnx import ModelProto, TensorProto
 
 from .calibrate import samples_of
 from .formulas import pack_bytes_to_4bit
-from .model_files import get_opset_version, infer_types, load_model
+from .model_files import array_of, get_opset_version, infer_types, load_model
 from .names import ms_domain
 from .nbits import awq, gptq, search
 from .nbits.blocks import Blocks, as_blocks, finish, parameters, round_to_nearest
@@ -56,8 +56,10 @@ class MatMulNBitsQuantizer:
         nodes_to_include=None, quant_format=QuantFormat.QOperator, op_types_to_quantize=None, quant_axes=None,
         channel_wised_quantize=False, algo_config=None,
     ):  # fmt: skip
-        self.model = ONNXModel(model if isinstance(model, ModelProto) else load_model(model))
         self.model_path = None if isinstance(model, ModelProto) else os.fspath(model)
+        # Weights beside the model are read one at a time, when they are rounded.
+        self._folder = os.path.dirname(os.path.abspath(self.model_path)) if self.model_path else ""
+        self.model = ONNXModel(model if self.model_path is None else load_model(model, external_data=False))
         if algo_config is None:
             algo_config = DefaultWeightOnlyQuantConfig(
                 block_size=block_size, is_symmetric=is_symmetric, accuracy_level=accuracy_level,
@@ -79,6 +81,7 @@ class MatMulNBitsQuantizer:
         """Quantises all weights that are asked for."""
         config, model = self.algo_config, self.model.model
         if config.quant_format is QuantFormat.QDQ or "Gather" in config.op_types_to_quantize:
+            self._load_rest()
             if get_opset_version(model) < 21:
                 model = onnx.version_converter.convert_version(model, 21)
                 self.model.model.CopyFrom(model)
@@ -87,13 +90,20 @@ class MatMulNBitsQuantizer:
         if config.algorithm in ("GPTQ", "AWQ") and config.calibration_data_reader is None:
             raise ValueError(f"{config.algorithm} needs samples: give it a calibration_data_reader")
         if getattr(config, "calibration_data_reader", None) is not None:
+            self._load_rest()
             self._observe()
         if config.algorithm == "AWQ":
             self._scale_inputs()
         self._walk([self.model.graph()])
         remove_unused_initializers(self.model.graph())
+        self._load_rest()
         if _has_domain(self.model.graph(), ms_domain):
             self.model.set_opset_import(ms_domain, 1)
+
+    def _load_rest(self) -> None:
+        """Reads what lies beside the model and was not read yet."""
+        if self._folder:
+            onnx.load_external_data_for_model(self.model.model, self._folder)
 
     # Which nodes.
 
@@ -233,7 +243,7 @@ class MatMulNBitsQuantizer:
         if tensor is None or len(tensor.dims) < 2 or any(size != 1 for size in tensor.dims[:-2]):
             logger.info("'%s' has no constant weight of two axes and stays float", node.name)
             return None
-        values = onnx.numpy_helper.to_array(tensor)
+        values = array_of(tensor, self._folder)
         weight = values.reshape(values.shape[-2:]).astype(np.float32)
         bits, block_size, symmetric = self._settings(node)
         if self.algo_config.quant_format is QuantFormat.QDQ:
@@ -364,7 +374,7 @@ class MatMulNBitsQuantizer:
             raise ValueError(f"'{node.name}': tables of Gather have 4 bits and quant_format=QuantFormat.QOperator")
         if block_size < 16 or block_size & (block_size - 1):
             raise ValueError(f"'{node.name}': blocks of a table are of 16, 32, 64, … numbers, unlike {block_size}")
-        values = onnx.numpy_helper.to_array(tensor)
+        values = array_of(tensor, self._folder)
         axis = config.quant_axes.get("Gather", 1)
         if not -values.ndim <= axis < values.ndim:
             raise ValueError(f"'{node.name}': its table of rank {values.ndim} has no axis {axis}")

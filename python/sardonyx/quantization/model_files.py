@@ -38,6 +38,19 @@ def load_model(source, external_data: bool = True) -> ModelProto:
     return onnx.load(path, load_external_data=external_data)
 
 
+def array_of(tensor: TensorProto, folder: str = "") -> np.ndarray:
+    """The numbers of a tensor; of one that lies in a file of `folder` and was not loaded, they are mapped, not read."""
+    if not external_data_helper.uses_external_data(tensor):
+        return onnx.numpy_helper.to_array(tensor)
+    place = external_data_helper.ExternalDataInfo(tensor)
+    path = os.path.realpath(os.path.join(folder, place.location))
+    if os.path.commonpath([path, os.path.realpath(folder)]) != os.path.realpath(folder):
+        raise ValueError(f"the data of '{tensor.name}' lie outside of the model's folder: '{place.location}'")
+    kind = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    mapped = np.memmap(path, np.uint8, "r", place.offset or 0, place.length or int(np.prod(tensor.dims)) * kind.itemsize)
+    return mapped.view(kind).reshape(tensor.dims)
+
+
 def skeleton_of(model: ModelProto) -> ModelProto:
     """The model without the numbers of its large initialisers, whose types and shapes stay."""
     skeleton = ModelProto()
