@@ -20,6 +20,7 @@
 #include "tools/sardonyx/Driver.h"
 #include <cstdio>
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

@@ -26,7 +26,7 @@ LogicalResult sdx::bufferizeInPlace(Operation *op, RewriterBase &rewriter,
   }
   OperandRange inits = cast<DestinationStyleOpInterface>(op).getDpsInits();
   SmallVector<Value> results(
-      ArrayRef(operands).slice(inits.getBeginOperandIndex(), inits.size()));
+      ArrayRef(operands).slice(firstInit(op)).take_front(inits.size()));
   OperationState newOp(op->getLoc(), op->getName(), operands, TypeRange(),
                        op->getDiscardableAttrDictionary().getValue());
   newOp.propertiesAttr = op->getPropertiesAsAttribute();

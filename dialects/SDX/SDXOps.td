@@ -300,7 +300,7 @@ def SDX_RuntimeCallOp : SDX_DpsOp<"runtime_call", [AttrSizedOperandSegments]> {
   let results = (outs Variadic<AnyRankedTensor>:$result_tensors);
   let assemblyFormat = [{
     (`stateful` $stateful^)? $callee `(` ($ins^ `:` type($ins))? `)`
-    `outs` `(` $outs `:` type($outs) `)` attr-dict
+    (`outs` `(` $outs^ `:` type($outs) `)`)? attr-dict
     (`->` type($result_tensors)^)?
   }];
   let extraClassDeclaration = [{

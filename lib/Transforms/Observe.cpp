@@ -170,6 +170,8 @@ private:
 
 std::string sardonyx::observeTensors(ModuleOp module,
                                      ArrayRef<ObservedName> tensors) {
+  // A module that was imported has ops of onnx only.
+  module.getContext()->getOrLoadDialect<sdx::SDXDialect>();
   Builder b(module.getContext());
   NamedTensors named(module);
   SmallVector<Attribute> sites;

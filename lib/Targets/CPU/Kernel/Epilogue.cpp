@@ -545,7 +545,8 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
     }
     for (auto [op, seen] : llvm::zip_equal(body.getObservations(), observed))
       for (RowState &row : some) {
-        Value value = evaluate(b, op.getValue(), identity(), tile, row);
+        Value tensor = op->getOperand(0);
+        Value value = evaluate(b, tensor, identity(), tile, row);
         value = broadcastTo(b, b.getLoc(), value, {tile.width});
         emitStore(b, value, seen, {math.constant(row.row), math.constant(0)});
       }
@@ -590,7 +591,9 @@ void TileEvaluator::emitObservations(ImplicitLocOpBuilder &b, const Tile &tile,
         vector::ReductionOp::create(b, vector::CombiningKind::ADD, lanes);
     count = arith::IndexCastOp::create(b, b.getIndexType(), lanes);
   }
-  for (auto [op, seen] : llvm::zip_equal(body.getObservations(), tiles))
+  for (auto [i, seen] : llvm::enumerate(tiles)) {
+    sdx::ObserveOp op = body.getObservations()[i];
     sdx::ObserveOp::create(b, seen, ValueRange{rowCount, count}, op.getSite(),
                            op.getKinds(), IntegerAttr());
+  }
 }
