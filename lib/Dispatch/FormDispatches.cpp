@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelGroup.h"
+#include "Observed.h"
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
@@ -132,7 +133,7 @@ private:
       if (producerGroup(operand) == producer)
         for (Operation *user : operand.getUsers())
           if (user != op && groupOf.lookup(user) != producer &&
-              !sdx::isObservation(user))
+              !isObservation(user))
             return true;
     return false;
   }
@@ -186,7 +187,7 @@ private:
           }))
         continue;
       for (Operation *member : unit) {
-        if ((!isMemoryEffectFree(member) && !sdx::isObservation(member)) ||
+        if ((!isMemoryEffectFree(member) && !isObservation(member)) ||
             member->hasTrait<OpTrait::IsTerminator>())
           return false;
         late.push_back(member);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Observed.h"
 #include "Utils.h"
 #include "sardonyx/Dispatch/Passes.h"
 
@@ -37,7 +38,7 @@ static constexpr size_t kFurthest = 16;
 static Operation *findUser(Value value) {
   Operation *found = nullptr;
   for (Operation *user : value.getUsers()) {
-    if (user == found || isOpTriviallyDead(user) || sdx::isObservation(user))
+    if (user == found || isOpTriviallyDead(user) || isObservation(user))
       continue;
     if (found)
       return nullptr;
@@ -166,6 +167,9 @@ static bool shouldFuse(OpOperand *fused) {
   auto generic = cast<linalg::GenericOp>(producer);
   if (!consumer.getMatchingIndexingMap(fused).isIdentity())
     return false;
+  // What is only observed is the same numbers as in the program.
+  if (isObservation(producer) || isObservation(consumer))
+    return false;
   if (leavesSmallResult(generic, fused))
     return false;
   if (generic.getNumDpsInputs() + consumer.getNumDpsInputs() > kMaxInputs)
@@ -194,6 +198,63 @@ static bool shouldMoveReshape(OpOperand *reshaped) {
 }
 
 namespace {
+
+/// Gives elementwise operations whose values are observed a copy for that, where
+/// they go into the operation that reads them: there it may be another sum or
+/// product than by themselves.
+class ObservedCopies {
+public:
+  void run(ModuleOp module) {
+    SmallVector<sdx::ObserveOp> ops;
+    module.walk([&](sdx::ObserveOp op) { ops.push_back(op); });
+    for (sdx::ObserveOp op : ops)
+      if (Value copy = copyOf(op.getValue()))
+        op.getValueMutable().set(copy);
+  }
+
+private:
+  static bool isReshape(Operation *op) {
+    return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(
+        op);
+  }
+
+  /// Whether an elementwise operation is all that reads `value`.
+  static bool isFused(Value value) {
+    Operation *user = findUser(value);
+    while (user && isReshape(user))
+      user = findUser(user->getResult(0));
+    return user && isElementwiseGeneric(user);
+  }
+
+  /// The copy of `value`; null where the value is there in any case.
+  Value copyOf(Value value) {
+    Operation *def = value.getDefiningOp();
+    if (!def || !isFused(value) ||
+        !(isReshape(def) || isElementwiseGeneric(def)))
+      return {};
+    if (Value known = copies.lookup(value))
+      return known;
+    IRMapping map;
+    bool isCopied = !isReshape(def);
+    for (Value operand : def->getOperands())
+      if (Value copy = copyOf(operand)) {
+        map.map(operand, copy);
+        isCopied = true;
+      }
+    if (!isCopied)
+      return {}; // a view
+    OpBuilder b(def->getContext());
+    b.setInsertionPointAfter(def);
+    Operation *copy = b.clone(*def, map);
+    if (auto generic = dyn_cast<linalg::GenericOp>(copy))
+      generic.getBody()->getTerminator()->setAttr(kObservedAttr,
+                                                  b.getUnitAttr());
+    return copies[value] =
+               copy->getResult(cast<OpResult>(value).getResultNumber());
+  }
+
+  DenseMap<Value, Value> copies;
+};
 
 /// Named operations that are elementwise, broadcasts or reductions, as generic
 /// ones. Contractions, pools and fills keep their names.
@@ -326,6 +387,7 @@ struct FuseElementwisePass
     RewritePatternSet dimensions(context);
     dimensions.add<GeneralizeNamed, DropUnitDimsOfOperand>(context);
     rewriteGreedily(getOperation(), std::move(dimensions));
+    ObservedCopies().run(getOperation());
     RewritePatternSet patterns(context);
     patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
         context);

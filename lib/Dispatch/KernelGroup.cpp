@@ -7,6 +7,7 @@
 
 #include "KernelGroup.h"
 
+#include "Observed.h"
 #include "Utils.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -177,7 +178,8 @@ static bool isRowGroup(ArrayRef<Operation *> ops) {
 static bool hasLongerBody(ArrayRef<Operation *> ops, size_t most) {
   size_t count = 0;
   for (Operation *op : ops)
-    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    if (auto generic = dyn_cast<linalg::GenericOp>(op);
+        generic && !isObservation(op))
       count += generic.getBody()->getOperations().size();
   return count > most;
 }
@@ -185,6 +187,8 @@ static bool hasLongerBody(ArrayRef<Operation *> ops, size_t most) {
 static bool hasMoreOperands(ArrayRef<Operation *> ops, size_t most) {
   DenseSet<Value> made, read;
   for (Operation *op : ops) {
+    if (isObservation(op))
+      continue;
     for (Value operand : op->getOperands())
       if (isa<ShapedType>(operand.getType()) && !made.contains(operand) &&
           !operand.getDefiningOp<tensor::EmptyOp>())
@@ -197,7 +201,9 @@ static bool hasMoreOperands(ArrayRef<Operation *> ops, size_t most) {
 std::optional<GroupKind>
 sardonyx::classifyGroup(ArrayRef<Operation *> ops,
                         const sdx::FusionLimits &limits) {
-  if (ops.size() > limits.operations ||
+  const size_t count = llvm::count_if(
+      ops, [](Operation *op) { return !isObservation(op); });
+  if (count > limits.operations ||
       (ops.size() > 1 && (hasMoreOperands(ops, limits.operands) ||
                           hasLongerBody(ops, limits.bodyOperations))))
     return std::nullopt;
@@ -234,7 +240,8 @@ sardonyx::classifyGroup(ArrayRef<Operation *> ops,
     return GroupKind::Product;
   }
   if (reductions) {
-    if (!isRowGroup(ops))
+    // How rows are computed hangs on all that is.
+    if (count != ops.size() || !isRowGroup(ops))
       return std::nullopt;
     return GroupKind::Rows;
   }

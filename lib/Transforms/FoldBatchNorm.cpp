@@ -146,7 +146,8 @@ private:
     state.addAttributes(conv->getAttrs());
     rewriter.setInsertionPoint(norm);
     rewriter.replaceOp(norm, rewriter.create(state));
-    rewriter.eraseOp(conv);
+    if (conv->use_empty()) // it may be observed
+      rewriter.eraseOp(conv);
   }
 };
 

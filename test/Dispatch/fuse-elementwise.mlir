@@ -206,3 +206,47 @@ func.func @checked_picks(%x: tensor<?xf32>, %i: tensor<6xindex>, %n: index, %e: 
   %1 = linalg.exp ins(%0 : tensor<6xf32>) outs(%e : tensor<6xf32>) -> tensor<6xf32>
   return %1 : tensor<6xf32>
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// What is observed and goes into its reader gets a copy, which stays as it is;
+// what is there in any case has none.
+// CHECK-LABEL: func.func @observed
+// CHECK: %[[COPY:.*]] = linalg.generic
+// CHECK: math.exp
+// CHECK: linalg.yield {sdx.observed} %{{.*}} : f32
+// CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[COPY]] :
+// CHECK: math.sqrt
+// CHECK: linalg.yield {sdx.observed}
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK: math.exp
+// CHECK-NEXT: math.sqrt
+// CHECK-NEXT: arith.negf
+// CHECK-DAG: sdx.observe %[[COPY]] site 0
+// CHECK-DAG: sdx.observe %[[NEXT]] site 1
+// CHECK-DAG: sdx.observe %[[Y]] site 2
+// CHECK: return %[[Y]]
+func.func @observed(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = math.exp %i : f32
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  sdx.observe %0 site 0 <range> : tensor<4x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = math.sqrt %i : f32
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  sdx.observe %1 site 1 <range> : tensor<4x8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%1 : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.negf %i : f32
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  sdx.observe %2 site 2 <range> : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
