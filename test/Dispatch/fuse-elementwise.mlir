@@ -216,17 +216,18 @@ func.func @checked_picks(%x: tensor<?xf32>, %i: tensor<6xindex>, %n: index, %e: 
 // CHECK-LABEL: func.func @observed
 // CHECK: %[[COPY:.*]] = linalg.generic
 // CHECK: math.exp
-// CHECK: linalg.yield {sdx.observed} %{{.*}} : f32
+// CHECK: linalg.yield %{{.*}} {sdx.observed} : f32
+// CHECK: sdx.observe %[[COPY]] site 0
 // CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[COPY]] :
 // CHECK: math.sqrt
-// CHECK: linalg.yield {sdx.observed}
+// CHECK: linalg.yield %{{.*}} {sdx.observed} : f32
+// CHECK: sdx.observe %[[NEXT]] site 1
 // CHECK: %[[Y:.*]] = linalg.generic
 // CHECK: math.exp
 // CHECK-NEXT: math.sqrt
 // CHECK-NEXT: arith.negf
-// CHECK-DAG: sdx.observe %[[COPY]] site 0
-// CHECK-DAG: sdx.observe %[[NEXT]] site 1
-// CHECK-DAG: sdx.observe %[[Y]] site 2
+// CHECK-NEXT: linalg.yield %{{[0-9]+}} : f32
+// CHECK: sdx.observe %[[Y]] site 2
 // CHECK: return %[[Y]]
 func.func @observed(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<4x8xf32>

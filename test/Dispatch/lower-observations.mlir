@@ -4,7 +4,7 @@
 // CHECK-DAG: %[[SITE:.*]] = arith.constant 3 : i64
 // CHECK-DAG: %[[WHAT:.*]] = arith.constant 5 : i64
 // CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i64
-// CHECK: sdx.runtime_call stateful "sdx_rt_observe_tensor"(%[[SITE]], %[[WHAT]], %[[NONE]], %arg0 : i64, i64, i64, tensor<?x8xf32>) outs( : )
+// CHECK: sdx.runtime_call stateful "sdx_rt_observe_tensor"(%[[SITE]], %[[WHAT]], %[[NONE]], %arg0 : i64, i64, i64, tensor<?x8xf32>)
 // bf16 is number 2, channels bit 8.
 // CHECK: %[[BYTES:.*]] = arith.constant 520 : i64
 // CHECK: %[[AXIS:.*]] = arith.constant 1 : i64

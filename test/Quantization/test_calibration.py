@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from sardonyx.quantization import CalibrationMethod, create_calibrator, load_tensors_data, observe, save_tensors_data
+from sardonyx.quantization import CalibrationMethod, create_calibrator, load_tensors_data, save_tensors_data
 from sardonyx.quantization.histogram import Observation, entropy, entropy_range, percentile_range
 
 TWO_STEPS = """m (float[N, 4] x) => (float[N, 4] y) { t = Mul(x, two) y = Add(t, x) }"""
@@ -70,13 +70,16 @@ def test_channels(model, random):
     np.testing.assert_array_equal(found["y"].highest, (-values).max(axis=(0, 2)))
 
 
-def test_blocks_of_tensors_give_the_same(model, random, monkeypatch):
+def test_one_session_sees_all_and_has_no_other_outputs(model, random):
+    calibrater = create_calibrator(model(TWO_STEPS, two=TWO), calibrate_method=CalibrationMethod.Percentile)
     samples = [{"x": random.normal(0, 1, (2, 4)).astype(np.float32)} for _ in range(3)]
-    whole = ranges(model(TWO_STEPS, two=TWO), samples)
-    monkeypatch.setattr(observe, "_BLOCK_BYTES", 1)
-    parts = ranges(model(TWO_STEPS, two=TWO), samples)
-    for name in whole:
-        assert whole[name].range_value == parts[name].range_value
+    calibrater.collect_data(samples)
+    observer = calibrater.infer_session
+    assert [output.name for output in observer.session.get_outputs()] == ["y"]
+    exact = seen(*(2 * sample["x"] for sample in samples))
+    np.testing.assert_array_equal(observer.observations["t"].bins, exact.bins)
+    assert observer.observations["t"].ends() == exact.ends() and observer.take()["t"].count == 24
+    assert observer.take()["t"].empty
 
 
 @pytest.mark.parametrize("shape", [(100, 100), (3, 7)])

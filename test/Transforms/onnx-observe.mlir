@@ -24,7 +24,7 @@
 // CHANNELS-NEXT: sdx.observe %[[C]] site 0 <channels> axis 1 : tensor<1x4x3x3xf32>
 
 // GRAM: %[[C:.*]] = onnx.Conv
-// GRAM-NEXT: %[[X:.*]] = onnx.Flatten(%[[C]]) {axis = 3 : si64} : (tensor<1x4x3x3xf32>) -> tensor<12x3xf32>
+// GRAM-NEXT: %[[X:.*]] = onnx.Flatten(%[[C]]) {axis = 3} : (tensor<1x4x3x3xf32>) -> tensor<12x3xf32>
 // GRAM-NEXT: %[[XT:.*]] = onnx.Transpose(%[[X]])
 // GRAM-NEXT: %[[G:.*]] = onnx.MatMul(%[[XT]], %[[X]]) : (tensor<3x12xf32>, tensor<12x3xf32>) -> tensor<3x3xf32>
 // GRAM-NEXT: sdx.observe %[[G]] site 0 <gram> : tensor<3x3xf32>
@@ -47,11 +47,11 @@ func.func @main_graph(%x: tensor<1x2x8x8xf32> {onnx.name = "x"}, %p: tensor<i1> 
   %n = onnx.BatchNormalization(%c, %v, %v, %v, %v) {onnx.names = ["n"]} : (tensor<1x4x3x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x3x3xf32>
   %r = onnx.Relu(%n) : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
   %s = onnx.Shape(%r) {onnx.names = ["s"]} : (tensor<1x4x3x3xf32>) -> tensor<4xi64>
-  %y = onnx.If(%p) ({
+  %y = onnx.If(%p) {onnx.names = ["y"]} : (tensor<i1>) -> tensor<1x4x3x3xf32> then_branch {
     %t = onnx.Neg(%r) {onnx.names = ["t"]} : (tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
     onnx.Yield %t : tensor<1x4x3x3xf32>
-  }, {
+  } else_branch {
     onnx.Yield %r : tensor<1x4x3x3xf32>
-  }) {onnx.names = ["y"]} : (tensor<i1>) -> tensor<1x4x3x3xf32>
+  }
   return %y, %s : tensor<1x4x3x3xf32>, tensor<4xi64>
 }

@@ -412,7 +412,7 @@ def SDXLowerObservations
     ```mlir
     sdx.observe %t site 3 <range|bits> : tensor<4x8xf32>
     // becomes
-    sdx.runtime_call stateful "sdx_rt_observe_tensor" (%site, %what, %axis, %t : i64, i64, i64, tensor<4x8xf32>) outs()
+    sdx.runtime_call stateful "sdx_rt_observe_tensor" (%site, %what, %axis, %t : i64, i64, i64, tensor<4x8xf32>)
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
