@@ -192,7 +192,7 @@ def test_speed_is_measured_and_refused(tmp_path):
     batch = 64
     given = {"max_error": 0.01, "metric": "top1", "holdout": held_out(network, batch), "timing_seconds": 0.2}
     path = tmp_path / "small.onnx"
-    with pytest.raises(Refused, match="^(No plan reaches top1 ≥ 98.67 % at ≥ 10.00×: |int8 is slower than float on this)"):
+    with pytest.raises(Refused, match=r"^(No plan reaches top1 ≥ 98\.\d+ % at ≥ 10.00×: |int8 is slower than float on this)"):
         quantize(network.model, network.samples(), min_speedup=10, output=path, **given)
     assert not path.exists()
     result = quantize(network.model, network.samples(), min_speedup=0.001, output=path, **given)
@@ -239,9 +239,9 @@ def test_command(tmp_path, capsys):
     np.save("labels.npy", network.y[:800])
     bounds = ["digits.onnx", "-o", "small.onnx", "--data", str(folder), "--labels", "labels.npy", "--max-error", "2%"]
     assert main([*bounds, "--metric", "top1", "--report", "report.json", "--save-plan", "plan.json", "--holdout", ".5"]) == 0
-    assert "top1: float 99." in capsys.readouterr().out
+    assert "top1: before 99." in capsys.readouterr().out
     report = json.loads((tmp_path / "report.json").read_text())
-    assert report["summary"]["rows"] == 400 and report["summary"]["loss"] <= 0.02
+    assert report["summary"]["rows"] == 200 and report["summary"]["loss"] <= 0.02
     assert Plan.load("plan.json").nodes["/fc2/Gemm"].precision != "float"
     assert network.score(onnx.load("small.onnx")) >= 97.7
 

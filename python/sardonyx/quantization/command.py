@@ -15,6 +15,7 @@ import onnx
 from .calibrate import CalibrationMethod
 from .contract import Refused, quantize_within
 from .contract.metrics import METRICS
+from .contract.result import as_json
 from .contract.samples import with_labels
 from .data_folders import FolderDataReader
 from .equalization import equalize
@@ -211,7 +212,7 @@ def _bounded(given) -> int:
     except Refused as refusal:
         print(f"sardonyx quantize: {refusal}", file=sys.stderr)
         if given.report:
-            Path(given.report).write_text(json.dumps(refusal.report, indent=1))
+            Path(given.report).write_text(as_json(refusal.report))
         return 3
     print(result.table())
     if given.save_plan:

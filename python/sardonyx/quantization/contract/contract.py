@@ -2,138 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import platform
-import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import onnx
 
-from ..model_files import MODEL_SIZE_THRESHOLD, load_model, save_model, size_of
 from ..plan import Plan
-from .metrics import Metric, bound_of, metric_of
+from .case import Case
+from .judge import Score
 from .regions import PRODUCTS, Int8Quantization
-from .samples import read_samples, split
-from .timing import compare_speed, refusal_of_speed
+from .result import Refused, Result
+from .timing import refusal_of_speed
 
 logger = logging.getLogger("sardonyx")
 
 _LOST = 0.1  # of a consumer's variance: such a tensor goes back to float without further trials
-
-
-class Refused(ValueError):
-    """No plan holds the bounds, or it can't be told; nothing was written. `report` holds what was tried."""
-
-    def __init__(self, sentence, report=None):
-        super().__init__(sentence)
-        self.report = report or {}
-
-
-@dataclass
-class Result:
-    model: onnx.ModelProto
-    plan: Plan
-    report: dict = field(default_factory=dict)
-
-    def table(self) -> str:
-        """The summary, and a line for each node that stays float."""
-        summary = self.report["summary"]
-        lines = [
-            f"{summary['metric']}: float {summary['before_text']}, quantised {summary['after_text']}, "
-            f"loss {summary['loss']:.4g} of at most {summary['max_error']:.4g} "
-            f"({summary['loss_low']:.2g}…{summary['loss_high']:.2g})",
-            f"bytes: {summary['bytes_before']:,} → {summary['bytes_after']:,}",
-        ]
-        speed = self.report.get("speed")
-        if speed:
-            lines.append(
-                f"time: {speed['float_ms']:.3f} ms → {speed['quantized_ms']:.3f} ms "
-                f"({speed['ratio']:.2f}×, {speed['low']:.2f}…{speed['high']:.2f})"
-            )
-        rows = list(self.report["float"].items())
-        width = max((len(name) for name, _ in rows), default=0)
-        return "\n".join(lines + [f"  float: {name:{width}}  {reason}" for name, reason in rows])
-
-    def save_report(self, path) -> None:
-        with open(path, "w") as file:
-            json.dump(self.report, file, indent=1)
-
-
-@dataclass
-class _Score:
-    rows: np.ndarray
-    value: float
-    loss: float = 0.0
-
-
-class _Judge:
-    """Runs models on the holdout and compares them with the float model there."""
-
-    def __init__(self, model, holdout, metric, max_error, threads, seed):
-        self.holdout, self.threads, self.seed = holdout, threads, seed
-        labelled = holdout.labels is not None
-        self.metric: Metric = metric_of(metric, labelled)
-        self.labelled = labelled
-        self.run = self.runner(model)
-        outputs = [self.run(feeds) for feeds in holdout.feeds]
-        self.expected = holdout.labels if labelled else outputs
-        self.before = self._score(outputs)
-        self.bound = bound_of(max_error, self.before.value)
-
-    def runner(self, model):
-        from sardonyx import InferenceSession, SessionOptions
-
-        options = SessionOptions()
-        if self.threads:
-            options.intra_op_num_threads = self.threads
-        session = InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        wanted = [entry.name for entry in session.get_inputs()]
-        return lambda feeds: session.run(None, {name: feeds[name] for name in wanted if name in feeds})
-
-    def _score(self, outputs) -> _Score:
-        parts = [
-            np.atleast_1d(self.metric.rows(found, wanted, self.labelled)) for found, wanted in zip(outputs, self.expected)
-        ]
-        rows = np.concatenate(parts)
-        if not np.isfinite(rows).all():
-            return _Score(rows, float("nan"), float("inf"))
-        return _Score(rows, self.metric.value(rows))
-
-    def score(self, run) -> _Score:
-        score = self._score([run(feeds) for feeds in self.holdout.feeds])
-        if np.isfinite(score.loss):
-            score.loss = self.metric.loss(self.before.value, score.value)
-        return score
-
-    def holds(self, score) -> bool:
-        return score.loss <= self.bound
-
-    def interval(self, score):
-        """Ends of the 95 % interval of the loss, by resampling rows."""
-        random = np.random.default_rng(self.seed)
-        count = len(score.rows)
-        losses = []
-        for _ in range(400):
-            chosen = random.integers(0, count, count)
-            before, after = self.metric.value(self.before.rows[chosen]), self.metric.value(score.rows[chosen])
-            losses.append(self.metric.loss(before, after))
-        low, high = np.percentile(losses, [2.5, 97.5])
-        return float(low), float(high)
-
-    def resolution(self) -> float:
-        """The least loss of top-1 that the rows can tell, or 0 for metrics whose rows are compared in pairs."""
-        if self.metric.name != "top1":
-            return 0.0
-        count, share = len(self.before.rows), self.before.value
-        share = min(max(share, 1 / count), 1 - 1 / count) if count > 1 else 0.5
-        return 1.96 * (share * (1 - share) / count) ** 0.5
-
-    def goal(self) -> str:
-        value = self.before.value - self.bound if self.metric.better == "higher" else self.before.value + self.bound
-        return f"{self.metric.name} {'≥' if self.metric.better == 'higher' else '≤'} {self.metric.text(value)}"
 
 
 def quantize_within(
@@ -157,18 +41,9 @@ def quantize_within(
     """
     if precision != "int8":
         raise ValueError(f"bounds are kept for precision int8, not for {precision}")
-    start = time.monotonic()
-    original = load_model(model)
-    if size_of(original) >= MODEL_SIZE_THRESHOLD:
-        raise ValueError(f"bounds are kept of models below 2 GB, and this one has {size_of(original):,} bytes")
-    finding, judging = split(read_samples(data), holdout, seed)
-    judge = _Judge(original, judging, metric, max_error, threads, seed)
-    if judge.bound < judge.resolution():
-        raise Refused(
-            f"max_error {100 * judge.bound:.3g} % is finer than {len(judge.before.rows)} samples can tell "
-            f"(±{100 * judge.resolution():.2g} points)."
-        )
-    search = _Search(Int8Quantization(original, finding.feeds, keep_float), judge, start + time_limit)
+    case = Case(model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed)
+    judge = case.judge
+    search = _Search(Int8Quantization(case.original, case.finding.feeds, keep_float), case)
     report: dict = {"steps": search.steps}
     everything = search.try_regions([])
     best = search.find(everything)
@@ -180,39 +55,17 @@ def quantize_within(
         )  # fmt: skip
     speed = None
     if min_speedup is not None:
-        best, speed = _fast_enough(search, everything, best, min_speedup, timing_seconds, report)
-    onnx.checker.check_model(best.model)
-    sizes = size_of(original), size_of(best.model)
-    if max_size is not None and sizes[1] > max_size:
-        raise Refused(f"The model within the bounds has {sizes[1]:,} bytes, more than max_size {max_size:,}.", report)
-    low, high = judge.interval(best.score)
-    if len(judge.before.rows) < 32 and high - best.score.loss > judge.bound:
-        raise Refused(
-            f"max_error {judge.bound:.3g} is finer than {len(judge.before.rows)} samples can tell "
-            f"({low:.2g}…{high:.2g}).", report
-        )  # fmt: skip
+        best, speed = _fast_enough(search, everything, best, min_speedup, report)
     errors: dict[str, float] = {}
     for region in reversed(search.regions):  # the worst last, which stays
         errors.update(dict.fromkeys(region.nodes, region.error))
-    report.update(
-        summary={
-            "metric": judge.metric.name, "before": judge.before.value, "after": best.score.value,
-            "before_text": judge.metric.text(judge.before.value), "after_text": judge.metric.text(best.score.value),
-            "loss": best.score.loss, "loss_low": low, "loss_high": high, "max_error": judge.bound,
-            "samples": len(finding), "holdout": len(judging), "rows": len(judge.before.rows), "seed": seed,
-            "bytes_before": sizes[0], "bytes_after": sizes[1], "machine": platform.processor() or platform.machine(),
-            "seconds": time.monotonic() - start,
-        },
-        speed=asdict(speed) if speed else None,
-        float=best.floats,
-        nodes={
-            name: {"precision": node.precision, "reason": node.reason, "error": errors.get(name)}
-            for name, node in best.plan.nodes.items()
-        },
-    )  # fmt: skip
-    if output is not None:
-        save_model(best.model, os.fspath(output))
-    return Result(best.model, best.plan, report)
+    nodes = {
+        name: {"precision": node.precision, "reason": node.reason, "error": errors.get(name)}
+        for name, node in best.plan.nodes.items()
+    }
+    return case.finish(
+        best.model, best.plan, report, best.score, speed, output, {"float": best.floats, "nodes": nodes}
+    )
 
 
 @dataclass
@@ -222,14 +75,14 @@ class _Try:
     model: onnx.ModelProto
     plan: Plan
     run: object
-    score: _Score
+    score: Score
 
 
 class _Search:
     """Gives regions back to float, the worst first, until the bound holds; then takes back what need not have been."""
 
-    def __init__(self, quantization, judge, deadline):
-        self.quantization, self.judge, self.deadline = quantization, judge, deadline
+    def __init__(self, quantization, case):
+        self.quantization, self.case, self.judge = quantization, case, case.judge
         self.steps: list[dict] = []
         self.regions: list = []
 
@@ -258,7 +111,7 @@ class _Search:
         return _Try(list(regions), floats, model, plan, run, score)
 
     def late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return self.case.late()
 
     def find(self, everything) -> _Try:
         self.regions = self.quantization.regions(everything.plan)
@@ -301,7 +154,7 @@ def _culprits(regions) -> str:
     return f" {' and '.join(names)} {'are' if several else 'is'} why."
 
 
-def _fast_enough(search, everything, best, wanted, seconds, report):
+def _fast_enough(search, everything, best, wanted, report):
     """The plan that is fast enough, and its speed; Refused where there is none.
 
     Where 8 bits cost more time than they save, it is mostly around cheap operators: with these in float a plan is
@@ -310,7 +163,7 @@ def _fast_enough(search, everything, best, wanted, seconds, report):
     judge = search.judge
 
     def timed(plan):
-        speed = compare_speed(judge.run, plan.run, judge.holdout.feeds, seconds, seed=judge.seed)
+        speed = search.case.timed(plan.run)
         report.setdefault("speeds", []).append({"float": sorted(plan.floats), **asdict(speed)})
         return speed
 

@@ -10,13 +10,13 @@ import numpy as np
 
 @dataclass
 class Speed:
-    """A speed-up (times of float by times of the quantised model) with the ends of its 95 % interval; times in ms."""
+    """A speed-up (times of the model as it was by times of the changed one) with the ends of its 95 % interval; times in ms."""
 
     ratio: float
     low: float
     high: float
-    float_ms: float
-    quantized_ms: float
+    before_ms: float
+    after_ms: float
     spread: float  # middle half of the float times, as a share of their median
     pairs: int
 
@@ -61,12 +61,13 @@ def compare_speed(before, after, samples, seconds=2.0, least=30, seed=0) -> Spee
     )  # fmt: skip
 
 
-def refusal_of_speed(goal, wanted, speed, fastest, fastest_value) -> str:
+def refusal_of_speed(goal, wanted, speed, fastest, fastest_value, what="int8") -> str:
     """Why a speed-up isn't reached.
 
     :param goal: what the metric must reach, as text.
     :param speed: of the best plan that reaches it.
     :param fastest: of the plan with all in 8 bits, whose metric is `fastest_value`; `speed` itself where they are one.
+    :param what: the changed model, in a word.
     """
     if speed.low < wanted <= speed.high and speed.high - speed.low > 0.05 * speed.ratio:
         return (
@@ -74,7 +75,7 @@ def refusal_of_speed(goal, wanted, speed, fastest, fastest_value) -> str:
             "time or `min_speedup=None`."
         )
     if max(speed.high, fastest.high) < 1:
-        return f"int8 is slower than float on this processor ({speed.text()}): nothing was written."
+        return f"{what} is slower than float on this processor ({speed.text()}): nothing was written."
     sentence = f"No plan reaches {goal} at ≥ {wanted:.2f}×: the best that reaches it has {speed.text()}"
     if fastest is not speed:
         sentence += f", all in 8 bits has {fastest_value} at {fastest.text()}"

@@ -31,9 +31,10 @@ class Analysis:
 
     :param model: one that `sizes.prepared` made.
     :param sample: inputs of a run, whose sizes count where a model leaves them open.
+    :param keep: names of nodes whose weights keep their sizes.
     """
 
-    def __init__(self, model, sample):
+    def __init__(self, model, sample, keep=()):
         self.model = model
         self.index = GraphIndex(model.graph)
         self.sizes = Sizes(model, sample)
@@ -42,6 +43,10 @@ class Analysis:
         given = (self.index, self.sizes, self.constants, version)
         rules = Rules(*given)
         rules = Rules(*given, choices=self._choices(rules))
+        for node in model.graph.node:
+            for name in node.input if node.name in keep else ():
+                if name in self.index.initializers:
+                    rules.links.keep(name)
         self.links = rules.links
         self.labels, self.staying = rules.links.solve()
         self.groups = self._groups()

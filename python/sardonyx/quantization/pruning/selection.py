@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-COSTS = ("parameters", "flops", "channels")
+COSTS = ("parameters", "flops", "time", "channels")
 _ENOUGH = 1000  # rows in which a place that is always the same is taken for a constant
 
 
@@ -15,10 +15,11 @@ class Selection:
     :param moments: {(value, axis): Moments}.
     :param cost: of COSTS.
     :param tile: places that kernels take at a time: groups of four tiles or more keep whole tiles.
+    :param times: {node: time} for the cost "time".
     """
 
-    def __init__(self, analysis, moments, cost="parameters", tile=16):
-        self.analysis, self.moments, self.tile = analysis, moments, tile
+    def __init__(self, analysis, moments, cost="parameters", tile=16, times=None):
+        self.analysis, self.moments, self.tile, self.times = analysis, moments, tile, times
         self.scores = self._scores()
         self.cost = cost
         self.left = {(v, a): np.ones(analysis.sizes.of[v][a]) for v, a in analysis.links.starts}
@@ -45,16 +46,18 @@ class Selection:
             if not axes:
                 continue
             factor = 1.0
-            if self.cost == "flops":
+            if self.cost in ("flops", "time"):
                 factor = sum(self._rows(node, name) for node in analysis.index.readers.get(name, []))
             found.append((name, axes, factor))
         return found
 
     def _rows(self, node, weight) -> float:
-        """How often each number of a product's weight is multiplied for one row of the batch; 0 for what is no product."""
+        """How often each number of a product's weight is multiplied, or its part of the product's time; 0 for other operators."""
         sizes = self.analysis.sizes.of
         if node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul") or list(node.input).index(weight) != 1:
             return 0.0
+        if self.cost == "time":
+            return self.times.get(node.name, 0.0) / max(float(np.prod(sizes[weight])), 1.0)
         if node.op_type == "ConvTranspose":
             return float(np.prod(sizes[node.input[0]][2:]))
         result = sizes[node.output[0]]

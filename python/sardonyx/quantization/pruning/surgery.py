@@ -33,8 +33,9 @@ class Surgery:
         self.values = values or {}
         self.model = copy_of(analysis.model)
         self.graph = self.model.graph
-        self.weights = {tensor.name: tensor for tensor in self.graph.initializer}
-        self.nodes = {node.name: node for node in self.graph.node}
+        self._look_up()
+        self.results = {node.name: node.output[0] for node in self.graph.node}
+        self.folded: dict = {}  # {product: vector that is added beside its own bias}
         self.number = 0
 
     def kept(self, value, axis):
@@ -65,7 +66,13 @@ class Surgery:
         remove_unused_initializers(self.graph)
         sort_nodes(self.graph)
         del self.graph.value_info[:]
-        return infer_types(self.model)
+        infer_types(self.model)
+        self._look_up()
+        return self.model
+
+    def _look_up(self) -> None:
+        self.weights = {tensor.name: tensor for tensor in self.graph.initializer}
+        self.nodes = {node.name: node for node in self.graph.node}
 
     def _constant(self, node, kind, values) -> str:
         self.number += 1
@@ -94,9 +101,25 @@ class Surgery:
         delta = np.tensordot(values, weight.sum(axis=spatial) if spatial else weight, 1)
         if node.op_type == "ConvTranspose":
             delta = delta / np.prod(attribute(node, "strides", [1] * len(spatial)))
-        result = node.output[0]
-        axis = 1 if spatial else len(self.analysis.sizes.of[result]) - 1
-        self.add_to_bias(node, delta[self.kept(result, axis)])
+        self.folded[node.name] = delta[self.kept_outputs(node)]
+        self.add_to_bias(node, self.folded[node.name])
+
+    def kept_outputs(self, node):
+        """Which outputs of a product are left."""
+        result = self.results[node.name]
+        axis = 1 if node.op_type.startswith("Conv") else len(self.analysis.sizes.of[result]) - 1
+        return self.kept(result, axis)
+
+    def set_bias(self, node, delta) -> None:
+        """Makes `delta` what is added to a product beside its own bias, in place of what was folded into it.
+
+        A Gemm's alpha is not applied to it, as it is to what is folded.
+        """
+        delta = delta / (attribute(node, "alpha", 1.0) if node.op_type == "Gemm" else 1.0)
+        self.add_to_bias(node, delta - self.folded.get(node.name, 0.0))
+        self.folded[node.name] = delta
+        sort_nodes(self.graph)
+        self._look_up()
 
     def bias_of(self, node):
         """(place among the inputs, or None for a MatMul; the vector that is added to the product, or None)."""
