@@ -9,6 +9,10 @@ def main() -> int:
         from .quantization.command import main as quantize
 
         return quantize(sys.argv[2:])
+    if sys.argv[1:2] == ["prune"]:
+        from .quantization.pruning.command import main as prune
+
+        return prune(sys.argv[2:])
     from . import _sardonyx
 
     # As in any program of C: ^C ends it at once, and so does a reader that has enough.

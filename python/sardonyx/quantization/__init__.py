@@ -22,6 +22,7 @@ from .calibrate import (
 )
 from .contract import Refused, Result
 from .plan import Plan
+from .pruning import prune
 from .qdq_quantizer import QDQQuantizer
 from .quant_types import QuantFormat, QuantizationMode, QuantType
 from .quant_utils import write_calibration_table
@@ -56,6 +57,6 @@ def as_onnxruntime() -> None:
 __all__ = [
     "CalibraterBase", "CalibrationDataReader", "CalibrationMethod", "DynamicQuantConfig", "MinMaxCalibrater",
     "Plan", "QDQQuantizer", "QuantFormat", "QuantType", "QuantizationMode", "Refused", "Result", "StaticQuantConfig", "TensorData", "TensorsData",
-    "apply_plan", "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "quant_pre_process", "quantize", "quantize_dynamic",
+    "apply_plan", "as_onnxruntime", "create_calibrator", "get_qdq_config", "load_tensors_data", "prune", "quant_pre_process", "quantize", "quantize_dynamic",
     "quantize_static", "save_tensors_data", "write_calibration_table",
 ]  # fmt: skip

@@ -28,7 +28,21 @@ from .quantize import apply_plan, quantize_dynamic, quantize_static
 from .shape_inference import quant_pre_process
 
 _PRECISIONS = ("int8", "int8-dynamic", "int2", "int3", "int4", "f16", "bf16", "f32")
-_REFUSALS = (ValueError, TypeError, RuntimeError, OSError, NotImplementedError, ImportError)
+REFUSALS = (ValueError, TypeError, RuntimeError, OSError, NotImplementedError, ImportError)
+
+
+def add_bounds(group) -> None:
+    """The arguments of a loop with a contract."""
+    group.add_argument("--max-error", metavar="E", help="how much worse the metric may get: 0.01, or 1%% of the float model's")
+    group.add_argument("--metric", metavar="NAME", help=f"{', '.join(METRICS)}, or FILE.py:FUNCTION")
+    group.add_argument("--labels", metavar="FILE.npy", help="what outputs should be; else they are compared with the float model's")
+    group.add_argument("--min-speedup", type=float, metavar="X", help="how many times faster the model must be here")
+    group.add_argument("--holdout", type=float, default=0.2, help="share of the samples that judge and don't find ranges (0.2)")
+    group.add_argument("--report", metavar="FILE", help="write what was tried and measured, as JSON")
+    group.add_argument("--threads", type=int, help="of the sessions that are timed")
+    group.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="after which nothing more is tried (600)")
+    group.add_argument("--max-size", type=int, metavar="BYTES")
+    group.add_argument("--seed", type=int, default=0, help="of the choice of samples that judge (0)")
 
 
 def _parser():
@@ -67,16 +81,7 @@ def _parser():
     group.add_argument("--block-size", type=int, default=32, help="numbers that share a scale (32)")
     group.add_argument("--symmetric", action="store_true", help="without zero points")
     group = parser.add_argument_group("bounds", "int8 as far as samples and this machine allow; exit code 3 where they don't")
-    group.add_argument("--max-error", metavar="E", help="how much worse the metric may get: 0.01, or 1%% of the float model's")
-    group.add_argument("--metric", metavar="NAME", help=f"{', '.join(METRICS)}, or FILE.py:FUNCTION")
-    group.add_argument("--labels", metavar="FILE.npy", help="what outputs should be; else they are compared with the float model's")
-    group.add_argument("--min-speedup", type=float, metavar="X", help="how many times faster the model must be here")
-    group.add_argument("--holdout", type=float, default=0.2, help="share of the samples that judge and don't find ranges (0.2)")
-    group.add_argument("--report", metavar="FILE", help="write what was tried and measured, as JSON")
-    group.add_argument("--threads", type=int, help="of the sessions that are timed")
-    group.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="after which nothing more is tried (600)")
-    group.add_argument("--max-size", type=int, metavar="BYTES")
-    group.add_argument("--seed", type=int, default=0, help="of the choice of samples that judge (0)")
+    add_bounds(group)
     return parser
 
 
@@ -94,7 +99,7 @@ def _check_bounds(parser, given):
             parser.error(f"{flag} needs --max-error" if given.max_error is None else f"{flag} doesn't go with --max-error")
 
 
-def _metric(text):
+def metric_of_argument(text):
     """A metric's name, or the function that FILE.py:FUNCTION names."""
     if text is None or ":" not in text:
         return text
@@ -114,17 +119,17 @@ def _within_bounds(given):
     if not given.data:
         raise ValueError("--max-error needs samples: --data FOLDER")
     model = _prepared(given) if given.equalize else load_model(given.model)
-    data = _reader(given, model)
+    data = reader_of(given, model)
     if given.labels:
         data = with_labels(data, np.load(given.labels))
     return quantize_within(
-        model, data, given.max_error if given.max_error.endswith("%") else float(given.max_error), _metric(given.metric),
+        model, data, given.max_error if given.max_error.endswith("%") else float(given.max_error), metric_of_argument(given.metric),
         given.min_speedup, None if given.dry_run else given.output, given.precision, given.holdout, given.exclude,
         given.threads, given.time_limit, max_size=given.max_size, seed=given.seed,
     )  # fmt: skip
 
 
-def _reader(given, model):
+def reader_of(given, model):
     weights = {tensor.name for tensor in model.graph.initializer}
     return FolderDataReader(given.data, [value.name for value in model.graph.input if value.name not in weights])
 
@@ -145,7 +150,7 @@ def _quantized(given):
         if not given.data:
             raise ValueError("precision int8 needs samples: --data FOLDER, or int8-dynamic, which needs none")
         return quantize_static(
-            model, None, _reader(given, model), QuantFormat.from_string(given.format), given.op_types,
+            model, None, reader_of(given, model), QuantFormat.from_string(given.format), given.op_types,
             not given.per_tensor, activation_type=QuantType.from_string(given.activations),
             weight_type=QuantType.from_string(given.weights), nodes_to_quantize=given.include,
             nodes_to_exclude=given.exclude, calibrate_method=CalibrationMethod[given.calibration],
@@ -157,7 +162,7 @@ def _quantized(given):
             nodes_to_quantize=given.include, nodes_to_exclude=given.exclude,
         )  # fmt: skip
     bits = int(given.precision[3:])
-    samples = _reader(given, model) if given.data else None
+    samples = reader_of(given, model) if given.data else None
     config = config_of(given.method, bits, given.block_size, given.symmetric, samples=samples)
     quantizer = MatMulNBitsQuantizer(
         model, bits, given.block_size, given.symmetric, nodes_to_exclude=given.exclude, algo_config=config
@@ -200,22 +205,27 @@ def main(arguments=None) -> int:
             _save_plan(model, given.save_plan)
         if not given.dry_run:
             save_model(model, os.fspath(given.output))
-    except _REFUSALS as error:
+    except REFUSALS as error:
         print(f"sardonyx quantize: {error}", file=sys.stderr)
         return 2
     return 0
 
 
 def _bounded(given) -> int:
+    return tell("quantize", given, lambda: _within_bounds(given))
+
+
+def tell(name, given, work) -> int:
+    """Prints and writes what comes of a loop with a contract: its Result, or its refusal."""
     try:
-        result = _within_bounds(given)
+        result = work()
     except Refused as refusal:
-        print(f"sardonyx quantize: {refusal}", file=sys.stderr)
+        print(f"sardonyx {name}: {refusal}", file=sys.stderr)
         if given.report:
             Path(given.report).write_text(as_json(refusal.report))
         return 3
     print(result.table())
-    if given.save_plan:
+    if getattr(given, "save_plan", None):
         result.plan.save(given.save_plan)
     if given.report:
         result.save_report(given.report)

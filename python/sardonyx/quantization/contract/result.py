@@ -30,10 +30,10 @@ class Result:
     def table(self) -> str:
         """The summary, and a line for each node that stays float."""
         summary = self.report["summary"]
+        bound = f" of at most {summary['max_error']:.4g}" if math.isfinite(summary["max_error"]) else ""
         lines = [
             f"{summary['metric']}: before {summary['before_text']}, after {summary['after_text']}, "
-            f"loss {summary['loss']:.4g} of at most {summary['max_error']:.4g} "
-            f"({summary['loss_low']:.2g}…{summary['loss_high']:.2g})",
+            f"loss {summary['loss']:.4g}{bound} ({summary['loss_low']:.2g}…{summary['loss_high']:.2g})",
             f"bytes: {summary['bytes_before']:,} → {summary['bytes_after']:,}",
         ]
         speed = self.report.get("speed")
@@ -42,6 +42,9 @@ class Result:
                 f"time: {speed['before_ms']:.3f} ms → {speed['after_ms']:.3f} ms "
                 f"({speed['ratio']:.2f}×, {speed['low']:.2f}…{speed['high']:.2f})"
             )
+        for name, each in self.report.get("pruning", {}).get("groups", {}).items():
+            if each["left"] < each["of"]:
+                lines.append(f"  {name}: {each['left']} of {each['of']}")
         rows = list(self.report.get("float", {}).items())
         width = max((len(name) for name, _ in rows), default=0)
         return "\n".join(lines + [f"  float: {name:{width}}  {reason}" for name, reason in rows])

@@ -13,7 +13,7 @@ from .blocks import Blocks, as_blocks, parameters, round_blocks
 _LAZY = 128  # columns whose updates of the columns behind them are one product
 
 
-def _inverse_factor(gram: np.ndarray, damping: float) -> np.ndarray:
+def inverse_factor(gram: np.ndarray, damping: float) -> np.ndarray:
     """U, upper triangular, with UᵀU = (G + λI)⁻¹; λ is `damping` of the mean of G's diagonal, or what it takes."""
     gram = np.array(gram, np.float64)
     diagonal = np.einsum("ii->i", gram)
@@ -46,7 +46,7 @@ def quantize(
     scale, zero = np.zeros((count, blocks), np.float32), np.zeros((count, blocks), np.float32)
     if order_by_activation:
         scale, zero = _block_parameters(as_blocks(weight, block_size), bits, symmetric, search_range, dtype)
-    factor = _inverse_factor(np.asarray(gram)[np.ix_(order, order)], damping)
+    factor = inverse_factor(np.asarray(gram)[np.ix_(order, order)], damping)
     left = columns[:, order]
     q = np.zeros((count, rows), np.uint8)
     for start in range(0, rows, _LAZY):

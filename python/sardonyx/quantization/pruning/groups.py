@@ -51,7 +51,8 @@ class Analysis:
         self.labels, self.staying = rules.links.solve()
         self.groups = self._groups()
         grouped = {part for group in self.groups for part in group.parts}
-        self.consumers = [each for each in rules.consumers if (each.value, each.axis) in grouped]
+        self.products = rules.consumers
+        self.consumers = [each for each in self.products if (each.value, each.axis) in grouped]
 
     def _choices(self, rules) -> dict:
         """For each merge or split the outermost axis whose places may go; none where a size differs from run to run."""

@@ -157,6 +157,5 @@ class _Search:
         return best if best is not None else last
 
     def _holds(self, score) -> bool:
-        """Whether a loss is a standard error below the bound: the best of several trials is in part luck."""
-        low, high = self.case.judge.interval(score) if self.case.judge.holds(score) else (0.0, np.inf)
-        return score.loss + (high - low) / 4 <= self.case.judge.bound
+        """Whether the whole interval of a loss holds the bound: the best of several trials is in part luck."""
+        return self.case.judge.holds(score) and self.case.judge.interval(score)[1] <= self.case.judge.bound

@@ -20,7 +20,7 @@ from .rows import can_be_rows, choose, rows_as_weight, rows_of, weight_as_rows
 
 logger = logging.getLogger("sardonyx")
 
-_DAMPING = 1e-3  # of the mean of the diagonal of X' X'ᵀ
+DAMPING = 1e-3  # of the mean of the diagonal of X' X'ᵀ
 _ROWS, _ROWS_FOR_EACH = 16384, 12  # rows that are looked at: of a product, and for each of its inputs
 
 
@@ -60,7 +60,7 @@ class Sums:
         return self.xx / self.count - np.outer(x, x), self.xy / self.count - np.outer(x, y), x, y
 
 
-def solve(sums: Sums, weight: np.ndarray, damping=_DAMPING):
+def solve(sums: Sums, weight: np.ndarray, damping=DAMPING):
     """(W' [N, K], bias [N]) nearest to `weight` that make the squared error least."""
     xx, xy, x, y = sums.centred()
     damped = xx + damping * max(np.trace(xx) / len(xx), 1e-30) * np.eye(len(xx))
@@ -95,21 +95,25 @@ def reconstruct(analysis, surgery, samples, most_stages=16, seed=0):
     """
     products = products_of(analysis, surgery)
     for stage in stages(products, most_stages):
-        sums = _collect(analysis, surgery, stage, samples, seed)
+        sums = collect(analysis, surgery, stage, samples, seed)
         for product in stage:
-            node = surgery.nodes[product.name]
-            held = surgery.weights[product.weight]
-            weight = numpy_helper.to_array(held)
-            rows = weight_as_rows(node, weight).astype(np.float64)
-            scale = attribute(node, "alpha", 1.0) if node.op_type == "Gemm" else 1.0
-            solved, bias = solve(sums[product.name], rows * scale)
-            shaped = rows_as_weight(node, solved / scale, weight.shape).astype(weight.dtype)
-            held.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(shaped), product.weight))
-            surgery.set_bias(node, bias)
+            replace(surgery, product, lambda rows, sums=sums[product.name]: solve(sums, rows))
     return surgery.model
 
 
-def _collect(analysis, surgery, stage, samples, seed) -> dict:
+def replace(surgery, product, solver) -> None:
+    """Gives a product the weight and what is added to its bias that `solver` makes of its weight, f64 [N, K]."""
+    node, held = surgery.nodes[product.name], surgery.weights[product.weight]
+    weight = numpy_helper.to_array(held)
+    rows = weight_as_rows(node, weight).astype(np.float64)
+    scale = attribute(node, "alpha", 1.0) if node.op_type == "Gemm" else 1.0
+    solved, bias = solver(rows * scale)
+    shaped = rows_as_weight(node, solved / scale, weight.shape).astype(weight.dtype)
+    held.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(shaped), product.weight))
+    surgery.set_bias(node, bias)
+
+
+def collect(analysis, surgery, stage, samples, seed) -> dict:
     """{node: Sums} of a few products."""
     index = GraphIndex(surgery.model.graph)
     names = list(dict.fromkeys(product.value for product in stage))
