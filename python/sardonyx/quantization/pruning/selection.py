@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
+from ..quant_utils import attribute
+
 COSTS = ("parameters", "flops", "time", "channels")
 _ENOUGH = 1000  # rows in which a place that is always the same is taken for a constant
 
@@ -152,7 +154,7 @@ class Selection:
             weight = numpy_helper.to_array(self.analysis.index.initializers[each.weight])
             rows = np.moveaxis(weight, each.weight_axis, 0).reshape(weight.shape[each.weight_axis], -1)
             constant = (moments.least == moments.largest) & (moments.count >= _ENOUGH)
-            if each.node.op_type not in ("Gemm", "MatMul"):
+            if not _same_everywhere(each.node):
                 constant &= moments.largest == 0
             np.logical_and.at(free, labels, constant | ~rows.any(1))
         read = np.zeros(len(free), bool)
@@ -163,3 +165,10 @@ class Selection:
             chosen = [int(unit) for unit in group.units if free[unit] and read[unit]]
             found.update(chosen[: len(group.units) - 1])
         return found
+
+
+def _same_everywhere(node) -> bool:
+    """Whether a constant input gives all places of the output the same."""
+    if node.op_type != "Conv":
+        return node.op_type in ("Gemm", "MatMul")
+    return attribute(node, "auto_pad", b"NOTSET") in (b"NOTSET", b"VALID") and not any(attribute(node, "pads") or ())

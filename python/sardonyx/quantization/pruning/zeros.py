@@ -21,6 +21,7 @@ from .surgery import Surgery
 
 _LAZY = 128  # columns whose errors go to the columns behind them as one product
 _MOST_STAGES = 16
+_STEPS = 40  # of conjugate gradients
 _MOST = 0.98  # share of a weight's numbers that may become 0
 
 
@@ -61,6 +62,30 @@ def sparsify(weight, covariance, share, kind, block=(1, 1), damping=0.01) -> np.
             part[mask[:, place], place] = 0
         left[:, end:] -= errors @ factor[start:end, end:]
     return left
+
+
+def refine(weight, target, covariance, damping=1e-3, steps=_STEPS) -> np.ndarray:
+    """W [N, K] whose zeros stay, and whose other numbers come nearer to what `target` computes.
+
+    Each row solves its own equations on the places that are left, by conjugate gradients.
+    """
+    left = weight != 0
+    damped = covariance + damping * max(np.trace(covariance) / len(covariance), 1e-30) * np.eye(len(covariance))
+    scale = 1 / np.diag(damped)
+    found = np.array(weight)
+    residual = ((target - found) @ damped) * left
+    direction = residual * scale
+    power = (residual * direction).sum(1)
+    for _ in range(steps):
+        ahead = (direction @ damped) * left
+        step = power / np.maximum((direction * ahead).sum(1), 1e-300)
+        found += step[:, None] * direction
+        residual -= step[:, None] * ahead
+        scaled = residual * scale
+        new = (residual * scaled).sum(1)
+        direction = scaled + (new / np.maximum(power, 1e-300))[:, None] * direction
+        power = new
+    return found
 
 
 class Zeros:
@@ -162,4 +187,5 @@ class Zeros:
         covariance, _, x, y = found.centred()
         changed = np.empty_like(rows)
         changed[:, order] = sparsify(fitted[:, order], covariance[np.ix_(order, order)], share, self.kind, self.block)
+        changed = refine(changed, fitted, covariance)
         return changed, y - changed @ x
