@@ -14,6 +14,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from ..graph_index import GraphIndex
+from ..onnx_model import remove_unused_initializers
 from ..quant_utils import attribute
 from .moments import sessions_of, values_of
 from .rows import can_be_rows, choose, rows_as_weight, rows_of, weight_as_rows
@@ -21,6 +22,7 @@ from .rows import can_be_rows, choose, rows_as_weight, rows_of, weight_as_rows
 logger = logging.getLogger("sardonyx")
 
 DAMPING = 1e-3  # of the mean of the diagonal of X' X'ᵀ
+_FEW = 10  # how much more damping there is for as many inputs as rows
 _ROWS, _ROWS_FOR_EACH = 16384, 12  # rows that are looked at: of a product, and for each of its inputs
 
 
@@ -63,6 +65,7 @@ class Sums:
 def solve(sums: Sums, weight: np.ndarray, damping=DAMPING):
     """(W' [N, K], bias [N]) nearest to `weight` that make the squared error least."""
     xx, xy, x, y = sums.centred()
+    damping *= 1 + _FEW * len(xx) / max(sums.count, 1)  # fewer rows than inputs tell little
     damped = xx + damping * max(np.trace(xx) / len(xx), 1e-30) * np.eye(len(xx))
     change = np.linalg.solve(damped, xy - xx @ weight.T).T
     solved = weight + change
@@ -98,6 +101,7 @@ def reconstruct(analysis, surgery, samples, most_stages=16, seed=0):
         sums = collect(analysis, surgery, stage, samples, seed)
         for product in stage:
             replace(surgery, product, lambda rows, sums=sums[product.name]: solve(sums, rows))
+    remove_unused_initializers(surgery.graph)
     return surgery.model
 
 

@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 from ..contract.result import Refused
 from ..nbits.gptq import inverse_factor
+from ..onnx_model import remove_unused_initializers
 from ..options import check_nodes
 from .groups import Analysis
 from .moments import moments_of
@@ -164,6 +165,7 @@ class Zeros:
             for product in stage:
                 each = by_name[product.name]
                 replace(surgery, product, lambda rows, each=each, sums=sums: self._solved(rows, each, sums, shares))
+        remove_unused_initializers(surgery.graph)
         held = {tensor.name: numpy_helper.to_array(tensor) for tensor in surgery.graph.initializer}
         zeros = {
             each.node.name: {"zeros": int((held[each.weight] == 0).sum()), "of": held[each.weight].size}
