@@ -7,13 +7,16 @@ import numpy as np
 import onnx
 import pytest
 from networks import Network
+from running import ours, peers
 
 from sardonyx.quantization import DynamicQuantConfig, Plan, Refused, quantize
 from sardonyx.quantization.command import main
 from sardonyx.quantization.contract.consumer_error import consumer_errors
+from sardonyx.quantization.contract.grafts import node_errors
 from sardonyx.quantization.contract.masks import mask_nodes
 from sardonyx.quantization.contract.metrics import bound_of, metric_of
 from sardonyx.quantization.contract.regions import Int8Quantization
+from sardonyx.quantization.contract.result import as_json
 from sardonyx.quantization.contract.timing import Speed, compare_speed, interval_of_ratio, refusal_of_speed
 from sardonyx.quantization.contract.samples import Samples, read_samples, split
 from sardonyx.quantization.qdq_loss_debug import error_report
@@ -217,7 +220,7 @@ def test_speed_of_known_times(random):
     ("low", "high", "fastest", "sentence"),
     [
         (1.05, 1.15, 1.3, "No plan reaches top1 ≥ 98 % at ≥ 1.20×: the best that reaches it has 1.10×, 1.05…1.15, "
-         "all in 8 bits has 90 % at 1.30×, 1.30…1.30."),
+         "all in int8 has 90 % at 1.30×, 1.30…1.30."),
         (1.0, 1.5, 1.3, "The speed can't be told here: repeated runs differ by 14 % (other load). Give more time or "
          "`min_speedup=None`."),
         (0.80, 0.86, 0.9, "int8 is slower than float on this processor (0.83×, 0.80…0.86): nothing was written."),
@@ -275,3 +278,91 @@ def test_a_configuration_is_told_from_bounds(model, random):
     assert quantize(model=made, data=feeds, max_error=0.1).plan.nodes["MatMul_0"].precision == "uint8"
     with pytest.raises(TypeError, match="max_error"):
         quantize(made, feeds, metric="mse")
+
+
+@pytest.mark.parametrize(
+    ("name", "precision", "floats", "bytes_left"),
+    [
+        ("digits_planted", "int8-dynamic", {"/fc2/Gemm"}, 0.75),
+        ("text_lm", "int8-dynamic", set(), 0.5),
+        ("text_lm", "int4", set(), 0.35),
+        ("digits_cnn", "f16", set(), 0.6),
+        ("text_lm", "bf16", set(), 0.6),
+    ],
+)
+def test_other_precisions(name, precision, floats, bytes_left):
+    network = Network(name)
+    metric = "kl" if name == "text_lm" else "top1"
+    result = quantize(
+        network.model, network.samples()[:4], max_error=0.01, metric=metric, holdout=held_out(network), precision=precision
+    )
+    assert set(result.report["float"]) == floats and result.report["precision"] == precision
+    assert network.score(result.model) >= network.score(network.model) - (0.01 if name == "text_lm" else 1)
+    summary = result.report["summary"]
+    assert summary["bytes_after"] <= bytes_left * summary["bytes_before"] and summary["fresh_samples"]
+    onnx.checker.check_model(result.model)
+    if precision != "bf16":
+        assert summary["onnxruntime"].endswith("loads the model")
+        sample = {network.input: network.x[:16]}
+        np.testing.assert_allclose(ours(result.model, sample)[0], peers(result.model, sample)[0], rtol=0.05, atol=0.05)
+    assert {node.precision for node in result.plan.nodes.values()} <= {precision, "float"}
+
+
+def test_numbers_beyond_halves_stay_float(model, random):
+    """The worst node of f16 without samples, found by them."""
+    made = model(
+        """agraph (float[N, 8] x) => (float[N, 4] y) {
+            h = MatMul(x, w)
+            s = Mul(h, h)
+            t = Mul(s, s)
+            r = ReduceSum<keepdims = 1>(t)
+            q = Sqrt(r)
+            n = Div(h, q)
+            y = MatMul(n, v)
+        }""",
+        w=10 * random.standard_normal((8, 8)).astype(np.float32), v=random.standard_normal((8, 4)).astype(np.float32),
+    )  # fmt: skip
+    feeds = [{"x": random.standard_normal((4, 8)).astype(np.float32)} for _ in range(40)]
+    result = quantize(made, feeds, max_error=0.01, precision="f16")
+    assert "reaches" in result.report["float"]["Mul_2"] and "MatMul_0" not in result.report["float"]
+    mixed = quantize(made, feeds, max_error=0.03, precision="halves")
+    assert mixed.plan.nodes["Mul_2"].precision == "halves" and mixed.report["summary"]["bytes_after"] > 0
+    with pytest.raises(Refused, match="is for onnxruntime, of which is told: .*refuses the model"):
+        quantize(made, feeds, max_error=0.1, precision="bf16", target="onnxruntime")
+
+
+def test_auto_takes_the_fastest_that_holds(tmp_path):
+    network = Network("digits_planted")
+    result = quantize(
+        network.model, network.samples()[:4], max_error=0.01, metric="top1", holdout=held_out(network), precision="auto",
+        timing_seconds=0.1, output=tmp_path / "small.onnx",
+    )  # fmt: skip
+    tried = result.report["tried"]
+    assert set(tried) == {"int8", "int8-dynamic", "int4", "f16", "bf16"}
+    held = {name: each["low"] for name, each in tried.items() if "low" in each and "refused" not in each}
+    assert result.report["precision"] == max(held, key=held.get)
+    assert (tmp_path / "small.onnx").exists()
+
+
+def test_errors_of_nodes_are_those_of_numpy(model, random):
+    """A node of a changed model reads what the float model computes, not what the nodes before it make."""
+    weight, other = (random.standard_normal((6, 6)).astype(np.float32) for _ in range(2))
+    made = model("agraph (float[N, 6] x) => (float[N, 6] y) { h = MatMul(x, w) \n y = MatMul(h, v) }", w=weight, v=other)
+    changed = model(
+        "agraph (float[N, 6] x) => (float[N, 6] y) { a = Round(x) \n h = MatMul(a, w) \n b = Add(h, one) \n y = MatMul(b, v) }",
+        w=weight, v=other, one=np.float32(0.25),
+    )  # fmt: skip
+    for place, node in enumerate(made.graph.node):
+        node.name = f"MatMul_{place}"
+    made = onnx.shape_inference.infer_shapes(made)
+    values = random.standard_normal((50, 6)).astype(np.float32)
+    found = node_errors(made, changed, ["MatMul_0", "MatMul_1"], [{"x": values}])
+    first = values @ weight
+    noises = ((np.rint(values) - values) @ weight), np.full((50, 6), 0.25) @ other
+    for name, noise, exact in zip(found, noises, (first, first @ other)):
+        assert found[name] == pytest.approx((noise**2).mean() / exact.var(), rel=1e-3)
+
+
+def test_reports_are_json():
+    report = {"a": float("inf"), "b": [np.float32("nan"), np.int64(3)], "c": {"d": -np.inf, "e": 0.5, "f": np.bool_(True)}}
+    assert json.loads(as_json(report)) == {"a": None, "b": [None, 3], "c": {"d": None, "e": 0.5, "f": True}}

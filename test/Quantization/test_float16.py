@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, parser
 from running import check, decibels, op_types, ours, weights
 
+from sardonyx.quantization import Refused
 from sardonyx.quantization.float16 import (
     convert_float_to_float16,
     convert_np_to_float16,
@@ -148,3 +149,36 @@ def test_numbers():
     )
     tensor = onnx.numpy_helper.from_array(np.array([1 / 3, 2], np.float32), "t")
     assert float_to_float16_max_diff(tensor) == abs(np.float32(1 / 3) - np.float32(np.float16(1 / 3)))
+
+
+def test_samples_tell_what_halves_hold(model, random):
+    made = network(model, random)
+    made.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(3e4 * weights(made)["w1"], "w1"))
+    samples = [{"x": random.normal(0, 10, (5, 8)).astype(np.float32)} for _ in range(3)]
+    plain, aware, mixed = (
+        convert_precision(made, to, data=data) for to, data in (("f16", None), ("f16", samples), ("auto", samples))
+    )
+    kinds = [weights(each)["w1"].dtype for each in (plain, aware, mixed)]
+    assert kinds == [np.float16, np.float32, ml_dtypes.bfloat16]
+    onnx.checker.check_model(aware, full_check=True)
+    wanted = ours(made, samples[0])
+    assert decibels(wanted[1], ours(aware, samples[0])[1]) > 60
+    assert not np.isfinite(ours(plain, samples[0])[1]).all()
+    assert decibels(wanted[1], ours(mixed, samples[0])[1]) > 25
+    with pytest.raises(ValueError, match='"auto" tells by samples what f16 holds: give data'):
+        convert_precision(made, "auto")
+
+
+def test_conversion_within_bounds(model, random):
+    made = network(model, random)
+    samples = [{"x": random.normal(0, 1, (5, 8)).astype(np.float32)} for _ in range(40)]
+    result = convert_precision(made, "f16", data=samples, max_error=0.01)
+    assert weights(result.model)["w1"].dtype == np.float16 and result.report["summary"]["loss"] <= 0.01
+    exact = convert_precision(made, "bf16", data=samples, max_error=1e-7)
+    assert weights(exact.model)["w1"].dtype == np.float32  # all of it went back
+    with pytest.raises(Refused, match="is slower|No plan reaches|can't be told"):
+        convert_precision(made, "bf16", data=samples, max_error=1, min_speedup=100, timing_seconds=0.05)
+    with pytest.raises(ValueError, match="bounds of a conversion need data"):
+        convert_precision(made, "f16", max_error=0.01)
+    with pytest.raises(TypeError, match="'metric' goes with max_error or min_speedup"):
+        convert_precision(made, "f16", data=samples, metric="mse")

@@ -27,7 +27,7 @@ from .quant_types import QuantFormat, QuantType
 from .quantize import apply_plan, quantize_dynamic, quantize_static
 from .shape_inference import quant_pre_process
 
-_PRECISIONS = ("int8", "int8-dynamic", "int2", "int3", "int4", "f16", "bf16", "f32")
+_PRECISIONS = ("int8", "int8-dynamic", "int2", "int3", "int4", "f16", "bf16", "halves", "f32", "auto")
 REFUSALS = (ValueError, TypeError, RuntimeError, OSError, NotImplementedError, ImportError)
 
 
@@ -53,7 +53,8 @@ def _parser():
     parser.add_argument("-o", "--output", help="where the quantised model goes")
     parser.add_argument(
         "--precision", choices=_PRECISIONS, default="int8",
-        help="int8: with samples; int8-dynamic: scales of each run; int2 to int4: weights of MatMul; f16, bf16, f32",
+        help="int8: with samples; int8-dynamic: scales of each run; int2 to int4: weights of MatMul; f16, bf16, "
+        "f32; halves: f16, and bf16 where samples leave its range; auto: the fastest within bounds",
     )  # fmt: skip
     parser.add_argument("--data", metavar="FOLDER", help="samples: .npz files of inputs, or test_data_set_* folders")
     parser.add_argument("--plan", metavar="FILE", help="quantise as this plan says; no samples are needed")
@@ -143,8 +144,12 @@ def _quantized(given):
     """The quantised model of the arguments."""
     if given.plan:
         return apply_plan(_prepared(given), None, given.plan)
-    if given.precision in ("f16", "bf16", "f32"):
-        return convert_precision(given.model, given.precision, node_block_list=given.exclude)
+    if given.precision == "auto":
+        raise ValueError("precision auto needs bounds: --max-error")
+    if given.precision in ("f16", "bf16", "halves", "f32"):
+        to = "auto" if given.precision == "halves" else given.precision
+        data = reader_of(given, load_model(given.model)) if given.data else None
+        return convert_precision(given.model, to, node_block_list=given.exclude, data=data)
     model = _prepared(given)
     if given.precision == "int8":
         if not given.data:

@@ -16,7 +16,9 @@ import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto
 
 from .._suggest import unknown
-from .model_files import infer_types, load_model
+from .calibrate import samples_of
+from .half_ranges import out_of_range
+from .model_files import infer_types, load_model, name_nodes
 from .onnx_model import sort_nodes, subgraphs_of
 from .options import check_nodes
 from .quant_utils import attribute
@@ -104,25 +106,59 @@ def convert_float_to_float16(
     return converter.convert(keep_io_types)
 
 
-def convert_precision(model, to, keep_io_types=True, op_block_list=None, node_block_list=None) -> ModelProto:
+def convert_precision(
+    model, to, keep_io_types=True, op_block_list=None, node_block_list=None, data=None, max_error=None, min_speedup=None,
+    **bounds,
+):  # fmt: skip
     """A copy of a model with its floats in "f16" or "bf16"; "f32" takes a model of either back.
 
     Inputs and outputs keep their types unless `keep_io_types` is false, or a list of those that do. Other arguments are
     those of `convert_float_to_float16`.
+
+    With `data`, samples as for `quantize`, nodes that read or make numbers which f16 doesn't hold stay f32; with "auto"
+    they become bf16, and all others f16. With `max_error` or `min_speedup` the samples judge, too: what comes is the
+    `Result` of `quantize`, whose further arguments (`metric`, `holdout`, `output`, …) are taken, or Refused is raised.
     """
-    if to not in _TYPES:
-        raise ValueError(unknown("type", to, _TYPES, "convert_precision"))
+    if to not in (*_TYPES, "auto"):
+        raise ValueError(unknown("type", to, (*_TYPES, "auto"), "convert_precision"))
+    if max_error is not None or min_speedup is not None:
+        return _convert_within(model, to, keep_io_types, op_block_list, node_block_list, data, max_error, min_speedup, bounds)
+    if bounds:
+        raise TypeError(f"'{next(iter(bounds))}' goes with max_error or min_speedup")
+    if to == "auto" and data is None:
+        raise ValueError("\"auto\" tells by samples what f16 holds: give data")
     model = infer_types(load_model(model))
+    name_nodes(model)
     names = set(check_nodes(node_block_list, model, "node_block_list"))
     if to == "f32":
         for source in (TensorProto.FLOAT16, TensorProto.BFLOAT16):
             model = _Converter(model, source, TensorProto.FLOAT, set(), names, source).convert(keep_io_types)
         return model
+    outside: dict[str, str] = {}
+    if data is not None and to != "bf16":
+        outside = {name: why for name, why in out_of_range(model, list(samples_of(data))).items() if name not in names}
+        for name, why in outside.items():
+            logger.warning("node '%s' is not of f16: %s", name, why)
     blocked = set(DEFAULT_OP_BLOCK_LIST if op_block_list is None else op_block_list)
-    largest = float(ml_dtypes.finfo(_DTYPES[_TYPES[to]]).max)
+    kind = TensorProto.FLOAT16 if to == "auto" else _TYPES[to]
+    others = dict.fromkeys(outside, TensorProto.BFLOAT16 if to == "auto" else TensorProto.FLOAT)
     return _Converter(
-        model, TensorProto.FLOAT, _TYPES[to], blocked, names, TensorProto.FLOAT, largest=largest
-    ).convert(keep_io_types)
+        model, TensorProto.FLOAT, kind, blocked, names, TensorProto.FLOAT,
+        largest=float(ml_dtypes.finfo(_DTYPES[kind]).max), others=others,
+    ).convert(keep_io_types)  # fmt: skip
+
+
+def _convert_within(model, to, keep_io_types, op_block_list, node_block_list, data, max_error, min_speedup, bounds):
+    from .contract import quantize_within
+
+    if to == "f32" or data is None:
+        raise ValueError("bounds of a conversion need data, and a type other than f32")
+    if keep_io_types is not True or op_block_list is not None:
+        raise ValueError("a conversion with bounds keeps the types of inputs and outputs, and finds what stays f32 itself")
+    precision = "halves" if to == "auto" else to
+    return quantize_within(
+        model, data, max_error, min_speedup=min_speedup, precision=precision, keep_float=node_block_list, **bounds
+    )
 
 
 class _Scope:
@@ -147,8 +183,9 @@ class _Converter:
 
     def __init__(
         self, model, source, target, op_types, names, blocked_type, least=0.0, largest=np.inf, force_weights=False,
-        force_inputs=None,
+        force_inputs=None, others=None,
     ):  # fmt: skip
+        self.others = others or {}  # {node: type} of some nodes
         self.model, self.source, self.target, self.blocked_type = model, source, target, blocked_type
         self.op_types, self.names = op_types, names
         self.least, self.largest = least, largest
@@ -205,8 +242,11 @@ class _Converter:
         copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
         del graph.node[:]
         graph.node.extend(copies)
+        stored = {tensor.name: tensor.data_type for tensor in graph.initializer}
         for value in graph.value_info:
-            if self._is_source(scope, value.name) and value.name in scope.after:
+            if value.name in stored and self._is_source(scope, value.name):
+                value.type.tensor_type.elem_type = stored[value.name]
+            elif self._is_source(scope, value.name) and value.name in scope.after:
                 value.type.tensor_type.elem_type = scope.after[value.name]
         sort_nodes(graph)
 
@@ -224,7 +264,10 @@ class _Converter:
         """The type of a node's floats."""
         if node.op_type in self.op_types or node.name in self.names:
             return self.blocked_type
-        if (node.domain, node.op_type) in self.functions or not self._takes_target(node, scope):
+        if node.name in self.others:
+            kind = self.others[node.name]
+            return kind if self._takes(node, scope, kind) else self.source
+        if (node.domain, node.op_type) in self.functions or not self._takes(node, scope, self.target):
             return self.source
         for place, name in enumerate(node.input):
             tensor = weights.get(name)
@@ -239,8 +282,8 @@ class _Converter:
                 return self.source
         return self.target
 
-    def _takes_target(self, node, scope) -> bool:
-        """Whether an operator of ONNX takes the new type wherever the node has the old one."""
+    def _takes(self, node, scope, kind) -> bool:
+        """Whether an operator of ONNX takes a type wherever the node has the old one."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         try:
             schema = onnx.defs.get_schema(node.op_type, self.versions.get(domain, 1), domain)
@@ -251,7 +294,7 @@ class _Converter:
                 if not formals or not name or not self._is_source(scope, name):
                     continue
                 always = formals is schema.inputs and self._needed(node, place, self.target) != self.target
-                if not always and _ONNX_NAMES[self.target] not in formals[min(place, len(formals) - 1)].types:
+                if not always and _ONNX_NAMES[kind] not in formals[min(place, len(formals) - 1)].types:
                     return False
         return True
 

@@ -28,7 +28,10 @@ class Case:
     Half of the holdout chooses and half gives the verdict, where it has two distinct samples.
     """
 
-    def __init__(self, model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed):
+    def __init__(self, model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed, target="sardonyx"):
+        if target not in ("sardonyx", "onnxruntime"):
+            raise ValueError(f"target is sardonyx or onnxruntime, not {target!r}")
+        self.target = target
         self.start = time.monotonic()
         self.deadline = self.start + time_limit
         self.original = load_model(model)
@@ -74,6 +77,8 @@ class Case:
             )
         judge = self.last
         outputs, onnxruntime = outputs_of_file(model, judge.holdout.feeds, self.threads)
+        if self.target == "onnxruntime" and not onnxruntime.endswith("loads the model"):
+            raise Refused(f"The model is for onnxruntime, of which is told: {onnxruntime}.", report)
         verdict = judge.score_of(outputs)
         low, high = judge.interval(verdict)
         if not judge.holds(verdict):

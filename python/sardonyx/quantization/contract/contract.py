@@ -11,7 +11,8 @@ import onnx
 from ..plan import Plan
 from .case import Case
 from .judge import Score
-from .regions import PRODUCTS, Int8Quantization
+from .nodewise import PRECISIONS, precision_of
+from .regions import PRODUCTS
 from .result import Refused, Result
 from .timing import refusal_of_speed
 
@@ -22,7 +23,7 @@ _LOST = 0.1  # of a consumer's variance: such a tensor goes back to float withou
 
 def quantize_within(
     model, data, max_error, metric=None, min_speedup=None, output=None, precision="int8", holdout=0.2, keep_float=None,
-    threads=None, time_limit=600, timing_seconds=2.0, max_size=None, seed=0,
+    threads=None, time_limit=600, timing_seconds=2.0, max_size=None, target="sardonyx", seed=0,
 ) -> Result:  # fmt: skip
     """Quantises as much of a model as keeps within bounds that are measured here; raises Refused where none does.
 
@@ -34,38 +35,79 @@ def quantize_within(
     :param min_speedup: how many times faster the model must be; the lower end of a 95 % interval counts.
     :param output: a path; nothing is written if the bounds aren't held.
     :param holdout: the share of samples that judges and does not find ranges, or samples of their own for that.
+    :param precision: "int8", "int8-dynamic", "int4" (weights of MatMul, by GPTQ), "f16", "bf16", "halves" (f16, and bf16
+        where samples leave its range), or "auto": the fastest of these that holds the bounds.
     :param keep_float: names or patterns of nodes.
     :param time_limit: seconds after which no further plan is tried.
     :param timing_seconds: how long each of two models that are compared is run.
     :param max_size: bytes of the model.
+    :param target: "onnxruntime" refuses models that it doesn't load; times are those of Sardonyx.
     """
-    if precision != "int8":
-        raise ValueError(f"bounds are kept for precision int8, not for {precision}")
-    case = Case(model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed)
+    if precision not in (*PRECISIONS, "halves", "auto"):
+        raise ValueError(f"precision is one of {', '.join(PRECISIONS)} and auto, not {precision!r}")
+    case = Case(model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed, target)
+    if precision == "auto":
+        return _best_of(case, keep_float, min_speedup, output)
+    report: dict = {}
+    best, speed = _within(case, precision, keep_float, min_speedup, report)
+    return _finished(case, best, speed, report, output)
+
+
+def _within(case, precision, keep_float, min_speedup, report):
+    """(the plan of a precision that holds the bounds, its speed or None); Refused where there is none."""
     judge = case.judge
-    search = _Search(Int8Quantization(case.original, case.finding.feeds, keep_float), case)
-    report: dict = {"steps": search.steps}
+    search = _Search(precision_of(precision, case.original, case.finding.feeds, keep_float), case, precision)
+    report.update(precision=precision, steps=search.steps)
     everything = search.try_regions([])
     best = search.find(everything)
+    report["errors"] = search.errors()
     if not judge.holds(best.score):
         late = " in the time given" if search.late() else ""
         raise Refused(
             f"No plan reaches {judge.goal()}{late}: the best has {judge.metric.text(best.score.value)}."
             f"{_culprits(search.regions)}", report
         )  # fmt: skip
-    speed = None
-    if min_speedup is not None:
-        best, speed = _fast_enough(search, everything, best, min_speedup, report)
-    errors: dict[str, float] = {}
-    for region in reversed(search.regions):  # the worst last, which stays
-        errors.update(dict.fromkeys(region.nodes, region.error))
+    if min_speedup is None:
+        return best, None
+    return _fast_enough(search, everything, best, min_speedup, report)
+
+
+def _finished(case, best, speed, report, output) -> Result:
+    errors = report.pop("errors")
     nodes = {
         name: {"precision": node.precision, "reason": node.reason, "error": errors.get(name)}
         for name, node in best.plan.nodes.items()
     }
-    return case.finish(
-        best.model, best.plan, report, best.score, speed, output, {"float": best.floats, "nodes": nodes}
-    )
+    words = {"float": best.floats, "nodes": nodes}
+    return case.finish(best.model, best.plan, report, best.score, speed, output, words)
+
+
+def _best_of(case, keep_float, min_speedup, output) -> Result:
+    """The fastest of all precisions that hold the bound; Refused where none does, with what each said."""
+    found, refusals = [], {}
+    for precision in PRECISIONS:
+        if case.late() and (found or refusals):
+            break
+        report: dict = {}
+        try:
+            best, speed = _within(case, precision, keep_float, min_speedup, report)
+        except Refused as refusal:
+            refusals[precision] = str(refusal)
+            continue
+        found.append((speed or case.timed(best.run), best, report))
+    tried = {
+        **{precision: {"refused": sentence} for precision, sentence in refusals.items()},
+        **{report["precision"]: {"ratio": speed.ratio, "low": speed.low} for speed, _, report in found},
+    }
+    for speed, best, report in sorted(found, key=lambda entry: -entry[0].low):
+        report["tried"] = tried
+        try:
+            return _finished(case, best, speed, report, output)
+        except Refused as refusal:
+            name = refusal.report["precision"]
+            refusals[name] = tried[name]["refused"] = str(refusal)
+    sentences = " ".join(f"{name}: {why}" for name, why in refusals.items())
+    raise Refused("No precision holds the bounds. " + sentences, {"tried": tried})
 
 
 @dataclass
@@ -81,13 +123,15 @@ class _Try:
 class _Search:
     """Gives regions back to float, the worst first, until the bound holds; then takes back what need not have been."""
 
-    def __init__(self, quantization, case):
-        self.quantization, self.case, self.judge = quantization, case, case.judge
+    def __init__(self, quantization, case, precision):
+        self.quantization, self.case, self.judge, self.precision = quantization, case, case.judge, precision
         self.steps: list[dict] = []
         self.regions: list = []
 
     def products_only(self, plan) -> _Try | None:
         """A plan with all but convolutions and products in float, too; None where there is nothing else."""
+        if self.precision != "int8":
+            return None
         others = {
             node.name: "costs more time in 8 bits than it saves" for node in self.quantization.model.graph.node
             if node.op_type not in PRODUCTS and node.name not in plan.floats
@@ -100,7 +144,7 @@ class _Search:
         floats = dict(others)
         for region in regions:
             for name in region.nodes:
-                floats.setdefault(name, f"{region.text()} in 8 bits: error {region.error:.2g} of the consumer's variance")
+                floats.setdefault(name, f"{region.text()} in {self.precision}: error {region.error:.2g} of the variance")
         floats.update(self.quantization.fixed)
         model, plan = self.quantization.quantized(floats)
         run = self.judge.runner(model)
@@ -109,6 +153,13 @@ class _Search:
         self.steps.append({"float": tensors, "value": score.value, "loss": score.loss})
         logger.info("%d regions in float: loss %.4g of %.4g", len(regions), score.loss, self.judge.bound)
         return _Try(list(regions), floats, model, plan, run, score)
+
+    def errors(self) -> dict:
+        """{node: the largest error that one of its regions makes}."""
+        found: dict[str, float] = {}
+        for region in reversed(self.regions):  # the worst last, which stays
+            found.update(dict.fromkeys(region.nodes, region.error))
+        return found
 
     def late(self) -> bool:
         return self.case.late()
@@ -177,7 +228,7 @@ def _fast_enough(search, everything, best, wanted, report):
     if speed.low >= wanted:
         return best, speed
     fastest = speed if best is everything else timed(everything)
-    sentence = refusal_of_speed(judge.goal(), wanted, speed, fastest, judge.metric.text(everything.score.value))
+    sentence = refusal_of_speed(judge.goal(), wanted, speed, fastest, judge.metric.text(everything.score.value), search.precision)
     if sentence.startswith("No plan"):
         sentence += _culprits(best.regions)
     raise Refused(sentence, report)

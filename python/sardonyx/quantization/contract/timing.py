@@ -66,7 +66,7 @@ def refusal_of_speed(goal, wanted, speed, fastest, fastest_value, what="int8") -
 
     :param goal: what the metric must reach, as text.
     :param speed: of the best plan that reaches it.
-    :param fastest: of the plan with all in 8 bits, whose metric is `fastest_value`; `speed` itself where they are one.
+    :param fastest: of the plan with nothing in float, whose metric is `fastest_value`; `speed` itself where they are one.
     :param what: the changed model, in a word.
     """
     if speed.low < wanted <= speed.high and speed.high - speed.low > 0.05 * speed.ratio:
@@ -78,5 +78,5 @@ def refusal_of_speed(goal, wanted, speed, fastest, fastest_value, what="int8") -
         return f"{what} is slower than float on this processor ({speed.text()}): nothing was written."
     sentence = f"No plan reaches {goal} at ≥ {wanted:.2f}×: the best that reaches it has {speed.text()}"
     if fastest is not speed:
-        sentence += f", all in 8 bits has {fastest_value} at {fastest.text()}"
+        sentence += f", all in {what} has {fastest_value} at {fastest.text()}"
     return sentence + "."
