@@ -2,6 +2,7 @@
 
 import json
 import time
+from html.parser import HTMLParser
 
 import numpy as np
 import onnx
@@ -9,7 +10,7 @@ import pytest
 from networks import Network
 from running import ours, peers
 
-from sardonyx.quantization import DynamicQuantConfig, Plan, Refused, quantize
+from sardonyx.quantization import DynamicQuantConfig, Plan, Refused, prune, quantize
 from sardonyx.quantization.command import main
 from sardonyx.quantization.contract.consumer_error import consumer_errors
 from sardonyx.quantization.contract.grafts import node_errors
@@ -241,8 +242,9 @@ def test_command(tmp_path, capsys):
         np.savez(folder / f"{place:02}.npz", x=network.x[50 * place : 50 * place + 50])
     np.save("labels.npy", network.y[:800])
     bounds = ["digits.onnx", "-o", "small.onnx", "--data", str(folder), "--labels", "labels.npy", "--max-error", "2%"]
-    assert main([*bounds, "--metric", "top1", "--report", "report.json", "--save-plan", "plan.json", "--holdout", ".5"]) == 0
+    assert main([*bounds, "--metric", "top1", "--report", "report.json", "--save-plan", "plan.json", "--holdout", ".5", "--html", "r.html"]) == 0
     assert "top1: before 99." in capsys.readouterr().out
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["summary"]["rows"] == 200 and report["summary"]["loss"] <= 0.02
     assert Plan.load("plan.json").nodes["/fc2/Gemm"].precision != "float"
@@ -366,3 +368,56 @@ def test_errors_of_nodes_are_those_of_numpy(model, random):
 def test_reports_are_json():
     report = {"a": float("inf"), "b": [np.float32("nan"), np.int64(3)], "c": {"d": -np.inf, "e": 0.5, "f": np.bool_(True)}}
     assert json.loads(as_json(report)) == {"a": None, "b": [None, 3], "c": {"d": None, "e": 0.5, "f": True}}
+
+
+class _Page(HTMLParser):
+    """Whether tags are closed, what is fetched, and the text of cells."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.cells = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.links += [value for name, value in attributes if name in ("src", "href", "action")]
+        if tag not in ("meta", "br") and (tag, "/") not in attributes:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("td", "b", "summary"):
+            self.cells.append(data)
+
+
+def test_page(tmp_path):
+    network = Network("digits_planted")
+    for node in network.model.graph.node:
+        if node.name == "planted_add":
+            node.name = "a<b & \"c\""
+    result = quantize(
+        network.model, network.samples()[:2], max_error=0.01, metric="top1", holdout=held_out(network), min_speedup=0.01,
+        timing_seconds=0.05,
+    )  # fmt: skip
+    path = tmp_path / "report.html"
+    result.to_html(path)
+    text = path.read_text()
+    page = _Page(text)
+    assert not page.open and not page.links and "<script" not in text and "http" not in text
+    rows = {row["layer"]: row for row in result.layers()}
+    assert {"/b2/b2.3/Conv", "/fc2/Gemm", 'a<b & "c"'} <= set(rows) and set(rows) <= set(page.cells)
+    products = [row for row in rows.values() if row["op"] in ("Conv", "Gemm")]
+    assert all(row["before_us"] > 0 and row["after_us"] > 0 for row in products)
+    assert sum(row["share"] for row in rows.values()) == pytest.approx(1, abs=0.01)
+    conv = rows["/b2/b2.3/Conv"]
+    assert conv["bytes_before"] == 4 * (48 * 48 + 48) and 48 * 48 < conv["bytes_after"] < 0.4 * conv["bytes_before"]
+    assert sum(name in page.cells for name in result.plan.tensors) == 8 == text.count("<details")
+    assert json.loads(as_json(result.report))["layers"]
+    pruned = prune(network.model, network.samples()[:2], amount=0.3, metric="top1", holdout=held_out(network))
+    pruned.to_html(path)
+    assert not _Page(path.read_text()).open and "What is left" in path.read_text()

@@ -39,6 +39,7 @@ def add_bounds(group) -> None:
     group.add_argument("--min-speedup", type=float, metavar="X", help="how many times faster the model must be here")
     group.add_argument("--holdout", type=float, default=0.2, help="share of the samples that judge and don't find ranges (0.2)")
     group.add_argument("--report", metavar="FILE", help="write what was tried and measured, as JSON")
+    group.add_argument("--html", metavar="FILE", help="write the report as a page: layers with errors and times, what was tried")
     group.add_argument("--threads", type=int, help="of the sessions that are timed")
     group.add_argument("--time-limit", type=float, default=600, metavar="SECONDS", help="after which nothing more is tried (600)")
     group.add_argument("--max-size", type=int, metavar="BYTES")
@@ -90,7 +91,7 @@ def _parser():
 _NOT_WITH_BOUNDS = (
     "plan", "no_preprocess", "smooth", "format", "activations", "weights", "per_tensor", "calibration", "op_types", "include",
 )  # fmt: skip
-_ONLY_WITH_BOUNDS = ("metric", "labels", "min_speedup", "holdout", "report", "threads", "time_limit", "max_size", "seed")
+_ONLY_WITH_BOUNDS = ("metric", "labels", "min_speedup", "holdout", "report", "html", "threads", "time_limit", "max_size", "seed")
 
 
 def _check_bounds(parser, given):
@@ -232,6 +233,8 @@ def tell(name, given, work) -> int:
     print(result.table())
     if getattr(given, "save_plan", None):
         result.plan.save(given.save_plan)
+    if given.html:
+        result.to_html(given.html)
     if given.report:
         result.save_report(given.report)
     return 0

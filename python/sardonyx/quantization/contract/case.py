@@ -19,6 +19,7 @@ from .result import Refused, Result
 from .samples import read_samples, split
 from .timing import compare_speed
 
+_SHOWN = 4  # samples that a result keeps
 _FEW = 32  # rows below which the interval of the loss must lie within the bound
 
 
@@ -108,7 +109,7 @@ class Case:
         )  # fmt: skip
         if output is not None:
             save_model(model, os.fspath(output))
-        return Result(model, plan, report, self.original)
+        return Result(model, plan, report, self.original, self.finding.feeds[:_SHOWN], self.threads)
 
 
 def outputs_of_file(model, samples, threads=None):

@@ -73,7 +73,7 @@ def _within(case, precision, keep_float, min_speedup, report):
 
 
 def _finished(case, best, speed, report, output) -> Result:
-    errors = report.pop("errors")
+    errors = report["errors"]
     nodes = {
         name: {"precision": node.precision, "reason": node.reason, "error": errors.get(name)}
         for name, node in best.plan.nodes.items()
@@ -155,10 +155,10 @@ class _Search:
         return _Try(list(regions), floats, model, plan, run, score)
 
     def errors(self) -> dict:
-        """{node: the largest error that one of its regions makes}."""
+        """{node or tensor: the largest error that one of its regions makes}."""
         found: dict[str, float] = {}
         for region in reversed(self.regions):  # the worst last, which stays
-            found.update(dict.fromkeys(region.nodes, region.error))
+            found.update(dict.fromkeys((*region.nodes, *region.tensors), region.error))
         return found
 
     def late(self) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import onnx
 
 from ..plan import Plan
+from .layers import histograms_of, layers_of
+from .page import page_of
 
 
 class Refused(ValueError):
@@ -26,6 +29,8 @@ class Result:
     plan: Plan | None
     report: dict = field(default_factory=dict)
     original: onnx.ModelProto | None = None
+    samples: list = field(default_factory=list)  # a few, for what the page tells
+    threads: int | None = None
 
     def table(self) -> str:
         """The summary, and a line for each node that stays float."""
@@ -48,6 +53,16 @@ class Result:
         rows = list(self.report.get("float", {}).items())
         width = max((len(name) for name, _ in rows), default=0)
         return "\n".join(lines + [f"  float: {name:{width}}  {reason}" for name, reason in rows])
+
+    def layers(self) -> list[dict]:
+        """A row for each layer: precision, error, µs before and after, bytes, and why. Both models are run for it."""
+        if "layers" not in self.report:
+            self.report["layers"] = layers_of(self)
+        return self.report["layers"]
+
+    def to_html(self, path) -> None:
+        """Writes the report as a page of one file."""
+        Path(path).write_text(page_of(self, self.layers(), histograms_of(self)), encoding="utf-8")
 
     def save_report(self, path) -> None:
         with open(path, "w") as file:
