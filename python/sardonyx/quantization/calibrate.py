@@ -15,7 +15,7 @@ import numpy as np
 from onnx import ModelProto
 
 from .graph_index import GraphIndex
-from .histogram import Observation, entropy, entropy_range, percentile_range  # noqa: F401
+from .histogram import Observation, entropy, entropy_range, percentile_range, squared_error_range  # noqa: F401
 from .model_files import load_model_with_shape_infer, save_and_reload_model_with_shape_infer, save_model
 from .observe import SessionObserver, model_with_outputs, reduced_model
 from .tensor_data import (  # noqa: F401
@@ -265,6 +265,9 @@ class HistogramCalibrater(CalibraterBase):
     def _data(self, observation: Observation) -> TensorData:
         if self.method is CalibrationMethod.Distribution:
             return self._distribution(observation)
+        if self.method is CalibrationMethod.SquaredError:
+            low, high = squared_error_range(observation, self.num_quantized_bins, self.symmetric)
+            return TensorData(lowest=low, highest=high)
         if self.method is CalibrationMethod.Percentile:
             (low, high), counts, edges = percentile_range(observation, self.num_bins, self.percentile, self.symmetric)
         else:
@@ -303,6 +306,19 @@ class EntropyCalibrater(HistogramCalibrater):
         )  # fmt: skip
 
 
+class SquaredErrorCalibrater(HistogramCalibrater):
+    """The range in which rounding to `num_quantized_bins` levels has the least squared error."""
+
+    def __init__(
+        self, model_path, op_types_to_calibrate=None, augmented_model_path="augmented_model.onnx",
+        use_external_data_format=False, method="squarederror", symmetric=False, num_quantized_bins=256,
+    ):  # fmt: skip
+        super().__init__(
+            model_path, op_types_to_calibrate, augmented_model_path, use_external_data_format, method, symmetric,
+            num_quantized_bins=num_quantized_bins,
+        )  # fmt: skip
+
+
 class PercentileCalibrater(HistogramCalibrater):
     """The range that holds `percentile` % of the numbers."""
 
@@ -335,6 +351,7 @@ _CALIBRATERS = {
         ("symmetric", "moving_average", "averaging_constant", "max_intermediate_outputs", "per_channel"),
     ),
     CalibrationMethod.Entropy: (EntropyCalibrater, ("symmetric", "num_bins", "num_quantized_bins")),
+    CalibrationMethod.SquaredError: (SquaredErrorCalibrater, ("symmetric", "num_quantized_bins")),
     CalibrationMethod.Percentile: (PercentileCalibrater, ("symmetric", "num_bins", "percentile")),
     CalibrationMethod.Distribution: (DistributionCalibrater, ("num_bins", "scenario")),
 }

@@ -73,8 +73,9 @@ def _parser():
     group.add_argument("--activations", choices=["QUInt8", "QInt8", "QInt16", "QUInt16"], default="QUInt8")
     group.add_argument("--weights", choices=["QInt8", "QUInt8", "QInt16"], default="QInt8")
     group.add_argument("--per-tensor", action="store_true", help="one scale a weight instead of one an output channel")
-    methods = [method.name for method in CalibrationMethod][:3]
+    methods = [method.name for method in CalibrationMethod if method is not CalibrationMethod.Distribution]
     group.add_argument("--calibration", choices=methods, default="MinMax")
+    group.add_argument("--correct-biases", action="store_true", help="biases take back what rounding shifts")
     group.add_argument("--op-types", nargs="+", metavar="OP", help="operators to quantise")
     group.add_argument("--include", nargs="+", metavar="NODE", help="names or patterns of nodes to quantise")
     group.add_argument("--exclude", nargs="+", metavar="NODE", help="names or patterns of nodes that stay float")
@@ -89,7 +90,7 @@ def _parser():
 
 # Choices that bounds make, or that they don't go with.
 _NOT_WITH_BOUNDS = (
-    "plan", "no_preprocess", "smooth", "format", "activations", "weights", "per_tensor", "calibration", "op_types", "include",
+    "plan", "no_preprocess", "smooth", "format", "activations", "weights", "per_tensor", "op_types", "include",
 )  # fmt: skip
 _ONLY_WITH_BOUNDS = ("metric", "labels", "min_speedup", "holdout", "report", "html", "threads", "time_limit", "max_size", "seed")
 
@@ -128,6 +129,7 @@ def _within_bounds(given):
         model, data, given.max_error if given.max_error.endswith("%") else float(given.max_error), metric_of_argument(given.metric),
         given.min_speedup, None if given.dry_run else given.output, given.precision, given.holdout, given.exclude,
         given.threads, given.time_limit, max_size=given.max_size, seed=given.seed,
+        calibration=CalibrationMethod[given.calibration], correct_biases=given.correct_biases,
     )  # fmt: skip
 
 
@@ -160,7 +162,7 @@ def _quantized(given):
             not given.per_tensor, activation_type=QuantType.from_string(given.activations),
             weight_type=QuantType.from_string(given.weights), nodes_to_quantize=given.include,
             nodes_to_exclude=given.exclude, calibrate_method=CalibrationMethod[given.calibration],
-            extra_options={"SmoothQuant": given.smooth},
+            extra_options={"SmoothQuant": given.smooth, "BiasCorrection": given.correct_biases},
         )  # fmt: skip
     if given.precision == "int8-dynamic":
         return quantize_dynamic(

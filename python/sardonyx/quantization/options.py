@@ -31,6 +31,7 @@ EXTRA_OPTIONS = {
     "SmoothQuant": "move outliers of activations into weights first",
     "SmoothQuantAlpha": "how much of them, from 0 to 1 (.5)",
     "SmoothQuantFolding": "into the node before, where it can hold them",
+    "BiasCorrection": "biases that take back what rounding shifts, by the samples",
     "UseQDQContribOps": "QuantizeLinear and DequantizeLinear of com.microsoft",
     "MinimumRealRange": "the least difference of a range's ends",
     "TensorQuantOverrides": "{tensor: [{quant_type, scale and zero_point, …}]}",

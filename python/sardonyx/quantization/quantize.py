@@ -10,6 +10,7 @@ from pathlib import Path
 from onnx import ModelProto, TensorProto, external_data_helper
 
 from .._suggest import unknown
+from .bias_correction import correct_biases
 from .calibrate import CalibrationMethod, create_calibrator, load_tensors_data, save_tensors_data
 from .configs import (  # noqa: F401
     CALIBRATION_OPTIONS,
@@ -22,6 +23,7 @@ from .configs import (  # noqa: F401
 from .model_files import (
     add_infer_metadata,
     constants_to_initializers,
+    copy_of,
     infer_types,
     load_model,
     model_has_pre_process_metadata,
@@ -125,6 +127,9 @@ def quantize_static(
         model, weight_type, activation_type, extra_options.get("TensorQuantOverrides"),
         extra_options.get("BlockSize") or 0,
     )  # fmt: skip
+    again = None
+    if extra_options.get("BiasCorrection") and calibration_data_reader is not None:
+        again = samples_to_go_through_first(calibration_data_reader, "BiasCorrection")
     ranges = _cached_ranges(calibration_cache_path, calibrate_method, bool(extra_options.get("SmoothQuant")))
     if ranges is None:
         ranges = _calibrate(
@@ -132,6 +137,15 @@ def quantize_static(
         )
         if calibration_cache_path is not None:
             save_tensors_data(ranges, calibration_cache_path, smooth_quant=bool(extra_options.get("SmoothQuant")))
+    if extra_options.get("BiasCorrection"):
+        if calibration_data_reader is None:
+            raise ValueError("BiasCorrection needs a calibration_data_reader")
+        rounding = QDQQuantizer(
+            copy_of(model), per_channel, reduce_range, weight_type, activation_type, ranges, chosen, excluded, op_types,
+            extra_options,
+        )  # fmt: skip
+        rounding.quantize_model()
+        model = correct_biases(model, _finish(rounding, None, False), again)
     if quant_format is QuantFormat.QOperator:
         quantizer = ONNXQuantizer(
             model, per_channel, reduce_range, QuantizationMode.QLinearOps, True, weight_type, activation_type, ranges,

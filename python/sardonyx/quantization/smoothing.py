@@ -21,14 +21,14 @@ from .quant_utils import attributes_of
 logger = logging.getLogger("sardonyx")
 
 
-def samples_to_go_through_first(reader):
-    """Samples of a copy of the reader, which itself stays at its start."""
+def samples_to_go_through_first(reader, what="SmoothQuant"):
+    """Samples of a copy of the reader, which itself stays at its start; `what` goes through them once more."""
     try:
         return samples_of(copy.deepcopy(reader))
     except TypeError:
         kind = type(reader).__name__
         raise ValueError(
-            f"SmoothQuant goes through the samples twice, and this {kind} can be gone through once: give a list, a "
+            f"{what} goes through the samples twice, and this {kind} can be gone through once: give a list, a "
             "folder, or a CalibrationDataReader that `copy.deepcopy` can copy"
         ) from None
 

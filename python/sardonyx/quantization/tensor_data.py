@@ -13,12 +13,13 @@ import numpy as np
 
 
 class CalibrationMethod(Enum):
-    """How a range follows from what was seen: all of it, what rounds best, most of it, or its standard deviation."""
+    """How a range follows from what was seen: all of it, what rounds best (by entropy or squared error), most of it, or its deviation."""
 
     MinMax = 0
     Entropy = 1
     Percentile = 2
     Distribution = 3
+    SquaredError = 4
 
 
 class TensorData:

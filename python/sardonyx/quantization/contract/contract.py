@@ -24,6 +24,7 @@ _LOST = 0.1  # of a consumer's variance: such a tensor goes back to float withou
 def quantize_within(
     model, data, max_error, metric=None, min_speedup=None, output=None, precision="int8", holdout=0.2, keep_float=None,
     threads=None, time_limit=600, timing_seconds=2.0, max_size=None, target="sardonyx", seed=0,
+    calibration=None, correct_biases=False,
 ) -> Result:  # fmt: skip
     """Quantises as much of a model as keeps within bounds that are measured here; raises Refused where none does.
 
@@ -42,21 +43,24 @@ def quantize_within(
     :param timing_seconds: how long each of two models that are compared is run.
     :param max_size: bytes of the model.
     :param target: "onnxruntime" refuses models that it doesn't load; times are those of Sardonyx.
+    :param calibration: a CalibrationMethod: how ranges of int8 follow from samples (MinMax).
+    :param correct_biases: whether biases of int8 take back what rounding shifts.
     """
     if precision not in (*PRECISIONS, "halves", "auto"):
         raise ValueError(f"precision is one of {', '.join(PRECISIONS)} and auto, not {precision!r}")
     case = Case(model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed, target)
+    choices = keep_float, calibration, correct_biases
     if precision == "auto":
-        return _best_of(case, keep_float, min_speedup, output)
+        return _best_of(case, choices, min_speedup, output)
     report: dict = {}
-    best, speed = _within(case, precision, keep_float, min_speedup, report)
+    best, speed = _within(case, precision, choices, min_speedup, report)
     return _finished(case, best, speed, report, output)
 
 
-def _within(case, precision, keep_float, min_speedup, report):
+def _within(case, precision, choices, min_speedup, report):
     """(the plan of a precision that holds the bounds, its speed or None); Refused where there is none."""
     judge = case.judge
-    search = _Search(precision_of(precision, case.original, case.finding.feeds, keep_float), case, precision)
+    search = _Search(precision_of(precision, case.original, case.finding.feeds, *choices), case, precision)
     report.update(precision=precision, steps=search.steps)
     everything = search.try_regions([])
     best = search.find(everything)
@@ -82,7 +86,7 @@ def _finished(case, best, speed, report, output) -> Result:
     return case.finish(best.model, best.plan, report, best.score, speed, output, words)
 
 
-def _best_of(case, keep_float, min_speedup, output) -> Result:
+def _best_of(case, choices, min_speedup, output) -> Result:
     """The fastest of all precisions that hold the bound; Refused where none does, with what each said."""
     found, refusals = [], {}
     for precision in PRECISIONS:
@@ -90,7 +94,7 @@ def _best_of(case, keep_float, min_speedup, output) -> Result:
             break
         report: dict = {}
         try:
-            best, speed = _within(case, precision, keep_float, min_speedup, report)
+            best, speed = _within(case, precision, choices, min_speedup, report)
         except Refused as refusal:
             refusals[precision] = str(refusal)
             continue

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from ..calibrate import CalibrationMethod
 from ..float16 import DEFAULT_OP_BLOCK_LIST, convert_precision
+from ..grafts import node_errors
 from ..half_ranges import out_of_range
 from ..matmul_nbits_quantizer import MatMulNBitsQuantizer, config_of
 from ..model_files import copy_of, infer_types, name_nodes
@@ -14,7 +16,6 @@ from ..plan import NodePlan, Plan
 from ..quant_types import QuantType
 from ..quantize import quantize_dynamic
 from ..shape_inference import quant_pre_process
-from .grafts import node_errors
 from .regions import PRODUCTS, Region
 
 PRECISIONS = ("int8", "int8-dynamic", "int4", "f16", "bf16")
@@ -140,10 +141,14 @@ class Halves(Nodewise):
         return convert_precision(self.model, self.name, True, node_block_list=floats)
 
 
-def precision_of(name, model, samples, keep_float):
-    """What makes models of a precision by its name."""
+def precision_of(name, model, samples, keep_float, calibration=None, correct=False):
+    """What makes models of a precision by its name. The last two are those of int8."""
     from .regions import Int8Quantization
 
     if name in ("f16", "bf16", "halves"):
         return Halves(model, samples, keep_float, name)
-    return {"int8": Int8Quantization, "int8-dynamic": Dynamic, "int4": FewBits}[name](model, samples, keep_float)
+    if name == "int8":
+        return Int8Quantization(
+            model, samples, keep_float, calibration=calibration or CalibrationMethod.MinMax, correct=correct
+        )
+    return {"int8-dynamic": Dynamic, "int4": FewBits}[name](model, samples, keep_float)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibrate import MinMaxCalibrater
+from ..bias_correction import correct_biases
+from ..calibrate import CalibrationMethod, create_calibrator
 from ..graph_index import GraphIndex
 from ..model_files import copy_of, update_opset_version
+from ..observe import SessionObserver
 from ..qdq_quantizer import QDQQuantizer
 from ..quant_types import QuantType
 from ..quantize import _finish, _prepare
@@ -31,25 +33,19 @@ class Region:
         return " and ".join(f"'{name}'" for name in self.tensors)
 
 
-class _Calibrater(MinMaxCalibrater):
-    """Finds ranges of all tensors but those of `inside`."""
-
-    inside: set = set()
-
-    def select_tensors_to_calibrate(self, model):
-        names, values = super().select_tensors_to_calibrate(model)
-        return [name for name in names if name not in self.inside], values
-
-
 class Int8Quantization:
     """A model and the ranges of its tensors: makes the int8 model that leaves given nodes in float.
 
     :param samples: a list of feeds.
     :param keep_float: names or patterns of nodes.
     :param rules: whether nodes of masks stay float, too.
+    :param calibration: how ranges follow from what samples show.
+    :param correct: whether biases take back what rounding shifts.
     """
 
-    def __init__(self, model, samples, keep_float=None, rules=True):
+    def __init__(
+        self, model, samples, keep_float=None, rules=True, calibration=CalibrationMethod.MinMax, correct=False
+    ):  # fmt: skip
         self.model, self.op_types, _, kept = _prepare(
             quant_pre_process(model), None, set(QDQRegistry) | set(QLinearOpsRegistry), None, keep_float
         )
@@ -58,8 +54,12 @@ class Int8Quantization:
         self.index = GraphIndex(self.model.graph)
         self.masks = mask_nodes(self.model.graph)
         self.fixed = {**(self.masks if rules else {}), **dict.fromkeys(kept, "keep_float")}
-        calibrater = _Calibrater(self.model, self.op_types)
-        calibrater.inside = {name for name in self.index.values if self._is_inside(name)}
+        self.correct = correct
+        calibrater = create_calibrator(self.model, self.op_types, calibrate_method=calibration)
+        names, _ = calibrater.select_tensors_to_calibrate(calibrater.model)
+        calibrater.infer_session = SessionObserver(
+            calibrater.model, [name for name in names if not self._is_inside(name)], calibrater.bits
+        )
         calibrater.collect_data(iter(samples))
         self.ranges = calibrater.compute_data()
 
@@ -71,8 +71,14 @@ class Int8Quantization:
 
     def quantized(self, floats):
         """(model, plan) with the nodes of {node: reason} in float."""
+        model, plan = self._rounded(self.model, floats)
+        if self.correct:
+            return self._rounded(correct_biases(self.model, model, self.samples), floats)
+        return model, plan
+
+    def _rounded(self, model, floats):
         quantizer = QDQQuantizer(
-            copy_of(self.model), True, False, QuantType.QInt8, QuantType.QUInt8, self.ranges, [], sorted(floats),
+            copy_of(model), True, False, QuantType.QInt8, QuantType.QUInt8, self.ranges, [], sorted(floats),
             self.op_types, {},
         )  # fmt: skip
         quantizer.quantize_model()

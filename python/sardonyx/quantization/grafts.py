@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
-from ..graph_index import GraphIndex
-from ..model_files import copy_of, infer_types
-from ..onnx_model import subgraphs_of
+from .graph_index import GraphIndex
+from .model_files import copy_of, infer_types
+from .onnx_model import subgraphs_of
 
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 class _Grafts:
-    def __init__(self, model, changed, names):
+    """A float model with nodes of a changed one beside it.
+
+    :param axes: {node: axes over which the mean of the difference is asked for}; without, errors are.
+    """
+
+    def __init__(self, model, changed, names, axes=None):
+        self.axes = axes
         self.model = copy_of(model)
         self.graph = self.model.graph
         self.index = GraphIndex(self.graph)
@@ -32,12 +38,14 @@ class _Grafts:
         for entry in self.model.opset_import:
             theirs = next((each.version for each in changed.opset_import if each.domain == entry.domain), entry.version)
             entry.version = max(entry.version, theirs)
+        self.version = next(entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx"))
         for node in list(self.graph.node):
             if node.name in names and not any(subgraphs_of(node)):
                 self._compare(node)
         del self.graph.output[:]
         self.wanted = sorted({each for pair in self.outputs.values() for each in pair})
-        self.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, []) for name in self.wanted)
+        shape = [] if axes is None else [None]
+        self.graph.output.extend(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in self.wanted)
         self.graph.node.extend(self.new)
 
     def _add(self, op_type, inputs, **attributes) -> str:
@@ -56,10 +64,22 @@ class _Grafts:
             return
         plain, other = (self._add("Cast", [name], to=TensorProto.FLOAT) for name in (value, found))
         difference = self._add("Sub", [other, plain])
-        noise = self._add("ReduceMean", [self._add("Mul", [difference, difference])], keepdims=0)
-        centred = self._add("Sub", [plain, self._add("ReduceMean", [plain], keepdims=0)])
-        variance = self._add("ReduceMean", [self._add("Mul", [centred, centred])], keepdims=0)
-        self.outputs[node.name] = noise, variance
+        if self.axes is not None:
+            self.outputs[node.name] = (self._mean(difference, self.axes[node.name]),)
+            return
+        noise = self._mean(self._add("Mul", [difference, difference]))
+        centred = self._add("Sub", [plain, self._mean(plain)])
+        self.outputs[node.name] = noise, self._mean(self._add("Mul", [centred, centred]))
+
+    def _mean(self, name, axes=None) -> str:
+        """The mean over some axes, or all."""
+        if axes is None:
+            return self._add("ReduceMean", [name], keepdims=0)
+        if self.version < 18:
+            return self._add("ReduceMean", [name], keepdims=0, axes=axes)
+        constant = f"sardonyx_axes_{len(self.new)}"
+        self.graph.initializer.append(numpy_helper.from_array(np.array(axes, np.int64), constant))
+        return self._add("ReduceMean", [name, constant], keepdims=0)
 
     def _made(self, maker, value):
         """The name of a value as the changed model makes it of values of the float model."""
@@ -106,18 +126,35 @@ def node_errors(model, changed, names, samples) -> dict[str, float]:
     :param model: the float model, whose nodes have names and whose values have types.
     :param names: of nodes of `model`.
     """
-    from sardonyx import InferenceSession
-
     grafts = _Grafts(model, changed, set(names))
-    if not grafts.wanted:
-        return {}
-    session = InferenceSession(grafts.model.SerializeToString(), providers=["CPUExecutionProvider"])
-    wanted = [entry.name for entry in session.get_inputs()]
-    sums = dict.fromkeys(grafts.wanted, 0.0)
-    for feeds in samples:
-        for name, value in zip(grafts.wanted, session.run(grafts.wanted, {key: feeds[key] for key in wanted})):
-            sums[name] += float(value)
+    sums, _ = _sums(grafts, samples)
     return {
         name: float("inf") if not np.isfinite(sums[noise]) else sums[noise] / max(sums[variance], 1e-30)
         for name, (noise, variance) in grafts.outputs.items()
     }
+
+
+def node_shifts(model, changed, axes, samples) -> dict[str, np.ndarray]:
+    """{node: mean difference of each channel} that a changed model makes to what nodes compute.
+
+    :param axes: {node: all axes of its output but that of the channels}.
+    """
+    grafts = _Grafts(model, changed, set(axes), axes)
+    sums, count = _sums(grafts, samples)
+    return {name: sums[shift] / count for name, (shift,) in grafts.outputs.items()}
+
+
+def _sums(grafts, samples):
+    """({output: sum over all samples}, number of samples)."""
+    from sardonyx import InferenceSession
+
+    sums: dict = dict.fromkeys(grafts.wanted, 0.0)
+    count = 0
+    if grafts.wanted:
+        session = InferenceSession(grafts.model.SerializeToString(), providers=["CPUExecutionProvider"])
+        wanted = [entry.name for entry in session.get_inputs()]
+        for feeds in samples:
+            count += 1
+            for name, value in zip(grafts.wanted, session.run(grafts.wanted, {key: feeds[key] for key in wanted})):
+                sums[name] = sums[name] + value.astype(np.float64)
+    return sums, count
