@@ -167,6 +167,17 @@ def test_relu_goes_where_its_range_does_its_work(model, random):
         assert "Relu" in kept and "Clip" in kept
 
 
+def test_channels_are_of_opset_13(model, random):
+    """A pair with an axis is there from opset 13 on; models of older ones are converted."""
+    made = model("g (float[N, 8] x) => (float[N, 3] y) { y = MatMul(x, w) }", 12, 7, w=random.normal(0, 1, (8, 3)).astype(np.float32))
+    sample = {"x": random.standard_normal((16, 8)).astype(np.float32)}
+    for per_channel, opset in ((False, 12), (True, 13)):
+        result = quantize_static(made, None, [sample], per_channel=per_channel)
+        assert result.opset_import[0].version == opset
+        check(result)
+        assert decibels(peers(made, sample)[0], ours(result, sample)[0]) > 35
+
+
 @pytest.mark.parametrize("opset", [17, 21])
 def test_words_are_of_opset_21(opset, model, random):
     text = "m (float[4, 8] x) => (float[4, 3] y) { y = MatMul(x, w) }"

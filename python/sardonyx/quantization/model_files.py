@@ -209,8 +209,8 @@ def _override_types(overrides) -> set:
     return types - {None}
 
 
-def needed_opset(version, weight_type, activation_type=None, overrides=None, block_size=0) -> int:
-    """The opset that a model of opset `version` needs to be quantised so."""
+def needed_opset(version, weight_type, activation_type=None, overrides=None, block_size=0, channels=False) -> int:
+    """The opset that a model of opset `version` needs to be quantised so; `channels`: with pairs that have an axis."""
     weight, activation = as_tensor_type(weight_type), as_tensor_type(activation_type)
     words = {TensorProto.INT16, TensorProto.UINT16}
     wide = {weight, activation} & words or _override_types(overrides) & {QuantType.QInt16, QuantType.QUInt16}
@@ -218,15 +218,18 @@ def needed_opset(version, weight_type, activation_type=None, overrides=None, blo
         return 21
     if version < 19 and weight == TensorProto.FLOAT8E4M3FN:
         return 19
+    if version < 13 and channels:
+        return 13
     return 11 if version < 10 else version
 
 
 def update_opset_version(
-    model: ModelProto, weight_type, activation_type=None, tensor_quant_overrides=None, block_size: int = 0
-) -> ModelProto:
+    model: ModelProto, weight_type, activation_type=None, tensor_quant_overrides=None, block_size: int = 0,
+    channels: bool = False,
+) -> ModelProto:  # fmt: skip
     """The model itself, or its conversion to the opset that its quantised form needs."""
     version = get_opset_version(model)
-    target = needed_opset(version, weight_type, activation_type, tensor_quant_overrides, block_size)
+    target = needed_opset(version, weight_type, activation_type, tensor_quant_overrides, block_size, channels)
     if target == version:
         return model
     logger.warning(

@@ -126,6 +126,7 @@ def quantize_static(
     model = update_opset_version(
         model, weight_type, activation_type, extra_options.get("TensorQuantOverrides"),
         extra_options.get("BlockSize") or 0,
+        channels=quant_format is QuantFormat.QDQ and (per_channel or _overrides_channels(extra_options)),
     )  # fmt: skip
     again = None
     if extra_options.get("BiasCorrection") and calibration_data_reader is not None:
@@ -221,6 +222,11 @@ def quantize_dynamic(
     return _finish(quantizer, model_output, use_external_data_format)
 
 
+def _overrides_channels(extra_options) -> bool:
+    overrides = extra_options.get("TensorQuantOverrides") or {}
+    return any("axis" in each for entries in overrides.values() for each in entries)
+
+
 def apply_plan(model_input, model_output, plan):
     """Quantises a model as a plan says, without samples. `plan` is a Plan or the path of a file of one."""
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
@@ -231,7 +237,8 @@ def apply_plan(model_input, model_output, plan):
             raise ValueError(unknown("tensor", name, sorted(known)) + ", which the plan names")
     types = [TensorProto.DataType.Value(plan.settings[name]) for name in ("weight_type", "activation_type")]
     options = dict(plan.settings["options"])
-    model = update_opset_version(model, *types, block_size=options.get("BlockSize") or 0)
+    channels = plan.format == "QDQ" and any(tensor.axis is not None for tensor in plan.tensors.values())
+    model = update_opset_version(model, *types, block_size=options.get("BlockSize") or 0, channels=channels)
     per_channel = plan.settings["per_channel"]
     if plan.format == "QDQ":
         quantizer = QDQQuantizer(model, per_channel, False, *types, {}, None, None, (), options, given=plan)

@@ -49,7 +49,7 @@ class Int8Quantization:
         self.model, self.op_types, _, kept = _prepare(
             quant_pre_process(model), None, set(QDQRegistry) | set(QLinearOpsRegistry), None, keep_float
         )
-        self.model = update_opset_version(self.model, QuantType.QInt8, QuantType.QUInt8)
+        self.model = update_opset_version(self.model, QuantType.QInt8, QuantType.QUInt8, channels=True)
         self.samples = samples
         self.index = GraphIndex(self.model.graph)
         self.masks = mask_nodes(self.model.graph)
