@@ -12,7 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Contrib/Heads.h"
-#include "lib/Contrib/Quantized.h"
+
+#include <cmath>
 
 using ::onnx::TensorProto;
 
@@ -32,7 +33,8 @@ public:
     takeLengths();
     normalizeHeads();
     rotateGroupedHeads(b, *this, b.has("position_ids") ? givenPositions() : at);
-    query = splitHeads(b, query, heads, heads * size);
+    query = b.transpose(b.reshape(query, {0, 0, groups, heads / groups, size}),
+                        {0, 2, 3, 1, 4});
     key = splitHeads(b, key, groups, groups * size);
     value = splitHeads(b, value, groups, groups * size);
     if (bits) {
@@ -52,7 +54,8 @@ public:
       key = asNumbers(key);
       value = asNumbers(value);
     }
-    Name result = mergeHeads(b, attend());
+    Name result =
+        b.reshape(b.transpose(attend(), {0, 3, 1, 2, 4}), {0, 0, heads * size});
     b.give("output", bits ? b.cast(result, b.elementType("query")) : result);
   }
 
@@ -101,12 +104,12 @@ private:
                  "' has another type than the cache should");
   }
 
-  /// A scalar, or [1, groups, 1, size].
+  /// [1, 1, 1, 1], or [1, groups, 1, size].
   Name takeScale(const char *input, const std::string &kind) {
     if (!b.has(input))
       b.refuse("input '" + llvm::Twine(input) + "' is missing");
     Name scale = b.cast(b.in(input), TensorProto::FLOAT);
-    return kind == "PER_TENSOR" ? b.reshape(scale, {})
+    return kind == "PER_TENSOR" ? b.reshape(scale, {1, 1, 1, 1})
                                 : b.reshape(scale, {1, groups, 1, size});
   }
 
@@ -126,11 +129,15 @@ private:
 
   /// Floats of the numbers in a cache.
   Name asNumbers(const Name &cache) {
-    Name whole = cache;
-    if (bits == 4)
-      whole = b.sub(b.cast(unpack(b, cache, bits, 4), TensorProto::INT8),
-                    b.scalar(8, TensorProto::INT8));
-    return b.cast(whole, type);
+    if (bits == 8)
+      return b.cast(cache, type);
+    Name shifts = b.cast(b.ints({0, 4}), TensorProto::UINT8);
+    Name each = b.op("BitShift", {b.unsqueeze(cache, {-1}), shifts},
+                     {{"direction", "RIGHT"}});
+    each = b.op("BitwiseAnd", {each, b.scalar(15, TensorProto::UINT8)});
+    Name whole =
+        b.sub(b.cast(each, TensorProto::INT8), b.scalar(8, TensorProto::INT8));
+    return b.cast(b.reshape(whole, {0, 0, 0, size}), type);
   }
 
   /// The cache holds as many tokens of a batch as were there before these; of a
@@ -182,18 +189,31 @@ private:
                       b.op("Squeeze", {past, b.ints({1})}));
   }
 
-  /// What is added to the scores, of [B, 1, S, T].
+  /// What is added to the scores, of [B, groups or 1, heads of each or 1, S,
+  /// T].
   Name maskBias() {
     Name place = b.iota(b.sizeOf(key, 2));
-    Name own = b.unsqueeze(at, {1, 3});
+    Name own = b.unsqueeze(at, {1, 2, 4});
     Name seen = b.op("LessOrEqual", {place, own});
     if (int64_t window = b.getInt("local_window_size"); window > 0)
       seen =
           b.op("And",
                {seen, b.op("Greater", {place, b.sub(own, b.integer(window))})});
-    Name bias = b.has("attention_bias") ? b.cast(b.in("attention_bias"), type)
-                                        : b.scalar(0, type);
+    Name bias = b.has("attention_bias") ? givenBias() : b.scalar(0, type);
     return b.op("Where", {seen, bias, lowest(b, type)});
+  }
+
+  Name givenBias() {
+    Name bias = b.cast(b.in("attention_bias"), type);
+    int64_t count = b.size("attention_bias", 1);
+    if (count == 1)
+      return b.unsqueeze(bias, {1});
+    if (count < 0)
+      bias = b.op("Expand", {bias, b.ints({1, heads, 1, 1})});
+    Name shape = b.concat({b.sizeOf(bias, 0), b.ints({groups, heads / groups}),
+                           b.sizeOf(bias, 2), b.sizeOf(bias, 3)},
+                          0);
+    return b.op("Reshape", {bias, shape});
   }
 
   /// Softmax with a place more in its sum, of score 0 or of the head's sink.
@@ -201,44 +221,39 @@ private:
     bool isSmooth = b.getInt("smooth_softmax") == 1;
     if (!isSmooth && !b.has("head_sink"))
       return b.op("Softmax", {scores}, {{"axis", -1}});
-    Name sink = b.has("head_sink") ? b.reshape(b.cast(b.in("head_sink"), type),
-                                               {1, heads, 1, 1})
-                                   : b.scalar(0, type);
-    Name shape = b.concat(
-        {b.sizeOf(scores, 0), b.ints({heads}), length, b.ints({1})}, 0);
-    Name longer = b.concat({scores, b.op("Expand", {sink, shape})}, 3);
+    Name sink = b.has("head_sink")
+                    ? b.reshape(b.cast(b.in("head_sink"), type),
+                                {1, groups, heads / groups, 1, 1})
+                    : b.scalar(0, type);
+    Name shape =
+        b.concat({b.sizeOf(scores, 0), b.ints({groups, heads / groups}), length,
+                  b.ints({1})},
+                 0);
+    Name longer = b.concat({scores, b.op("Expand", {sink, shape})}, 4);
     return b.slice(b.op("Softmax", {longer}, {{"axis", -1}}), b.ints({0}),
-                   b.sizeOf(scores, 3), 3);
+                   b.sizeOf(scores, 4), 4);
   }
 
-  /// Heads that share their keys are rows of one product.
+  /// [B, groups, heads of each, S, size], where the heads of a group share
+  /// keys.
   Name attend() {
-    Heads h;
-    // No size is left to be -1, which of an empty tensor may be anything.
-    Name rowCount = b.mul(length, b.ints({heads / groups}));
-    Name grouped = b.concat({b.ints({0, groups}), rowCount, b.ints({size})}, 0);
-    h.query = b.op("Reshape", {query, grouped});
     if (bits)
-      h.query = b.mul(h.query, keyScale);
-    h.key = key;
-    h.elementType = type;
-    h.headSize = size;
-    h.scale = b.getFloat("scale");
-    Name total = b.sizeOf(key, 2);
-    Name shape = b.concat({b.ints({0, heads}), length, total}, 0);
-    Name all = b.op("Reshape", {scores(b, h), shape});
+      query = b.mul(query, b.unsqueeze(keyScale, {2}));
+    Name keys = b.transpose(b.unsqueeze(key, {2}), {0, 1, 2, 4, 3});
+    float given = b.getFloat("scale");
+    Name scale =
+        b.scalar(given != 0 ? given : 1 / std::sqrt(double(size)), type);
+    // Short floats might overflow before they are scaled.
+    Name all = type == TensorProto::FLOAT
+                   ? b.mul(b.op("MatMul", {query, keys}), scale)
+                   : b.op("MatMul", {b.mul(query, scale), keys});
     if (float cap = b.getFloat("softcap"); cap > 0) {
       Name capScalar = b.scalar(cap, type);
       all = b.mul(b.op("Tanh", {b.op("Div", {all, capScalar})}), capScalar);
     }
     Name weights = softmax(b.add(all, maskBias()));
-    Name rows = b.concat({b.ints({0, groups}), rowCount, total}, 0);
-    weights = b.op("Reshape", {weights, rows});
-    Name mixed = b.op("MatMul", {weights, value});
-    if (bits)
-      mixed = b.mul(mixed, valueScale);
-    Name back = b.concat({b.ints({0, heads}), length, b.ints({size})}, 0);
-    return b.op("Reshape", {mixed, back});
+    Name mixed = b.op("MatMul", {weights, b.unsqueeze(value, {2})});
+    return bits ? b.mul(mixed, b.unsqueeze(valueScale, {2})) : mixed;
   }
 
   Body &b;

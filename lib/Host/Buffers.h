@@ -27,7 +27,8 @@ void makeOperandsContiguous(mlir::func::FuncOp func,
 bool isViewOfPlannable(mlir::Value value);
 
 /// True for a contiguous piece of any buffer that is an operand of a kernel,
-/// where kernels read the memory of the host: the call passes its address.
+/// where kernels read the memory of the host: the call passes its address. Not
+/// in @init.
 bool isPassedByAddress(mlir::OpOperand &operand);
 
 /// The allocation that `value` is a view of; null if there is none or a step

@@ -68,6 +68,10 @@ bool sardonyx::isViewOfPlannable(Value value) {
 
 bool sardonyx::isPassedByAddress(OpOperand &operand) {
   Operation *call = operand.getOwner();
+  // Buffers of open sizes are no pieces, and kernels that run once shall share
+  // code.
+  if (call->getParentOfType<func::FuncOp>().getName() == "init")
+    return false;
   sdx::TargetAttrInterface target = sdx::getTarget(call);
   auto type = dyn_cast<MemRefType>(operand.get().getType());
   return isa<sdx::CallOp>(call) && type && sdx::isContiguous(type) &&

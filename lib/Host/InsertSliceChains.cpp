@@ -135,9 +135,31 @@ static Value tensorOf(OpBuilder &b, Location loc, RankedTensorType type,
                                            /*restrict=*/true, writable);
 }
 
-/// The function's result that the chain makes, if it makes one.
-static bufferization::MaterializeInDestinationOp resultOf(const Chain &chain) {
-  for (Operation *user : chain.result().getUsers())
+/// What `tensor` is in the end, when kernels have changed it in its place: each
+/// is the only one that reads what was there before.
+static Value followUpdates(Value tensor) {
+  while (true) {
+    OpOperand *only = nullptr;
+    for (OpOperand &use : tensor.getUses()) {
+      if (isa<tensor::DimOp>(use.getOwner()))
+        continue;
+      if (only)
+        return tensor;
+      only = &use;
+    }
+    auto call = only ? dyn_cast<sdx::CallOp>(only->getOwner()) : sdx::CallOp();
+    if (!call || call->getBlock() != tensor.getParentBlock() ||
+        !cast<DestinationStyleOpInterface>(*call).isDpsInit(only) ||
+        !call.updatesOut(only->getOperandNumber() - call.getIns().size()))
+      return tensor;
+    tensor = cast<DestinationStyleOpInterface>(*call).getTiedOpResult(only);
+  }
+}
+
+/// The function's result that `made`, by the chain or what changes that, is.
+static bufferization::MaterializeInDestinationOp resultOf(const Chain &chain,
+                                                          Value made) {
+  for (Operation *user : made.getUsers())
     if (auto write = dyn_cast<bufferization::MaterializeInDestinationOp>(user))
       if (isa<MemRefType>(write.getDest().getType()) &&
           write->getBlock() == chain.block())
@@ -196,12 +218,14 @@ static void assemble(Chain &chain) {
   Value buffer;
   bool plannable = type.hasStaticShape();
   bool isResult = false;
-  if (auto write = resultOf(chain)) {
+  Value made = followUpdates(chain.result());
+  if (auto write = resultOf(chain, made)) {
     Operation *first = chain.fill ? chain.fill : chain.inserts.front();
     if (isThereBefore(write.getDest(), first)) {
       buffer = write.getDest();
-      write.erase();
-      isResult = true;
+      isResult = made == chain.result();
+      if (isResult)
+        write.erase();
       plannable = false; // its place is the caller's to choose
     }
   }

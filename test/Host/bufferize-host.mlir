@@ -460,3 +460,29 @@ func.func @updated_copy(%x: tensor<8xf32> {sdx.input = 0 : i64}, %v: f32) -> (te
   %0 = sdx.call @k0(%v : f32) outs(%x : tensor<8xf32>) {updates = array<i64: 0>} -> tensor<8xf32>
   return %0, %x : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+func.func private @k0(memref<4xf32>, memref<1x8xf32>) attributes {sdx.kernel}
+func.func private @k1(memref<1x8xf32>, memref<1x8xf32>) attributes {sdx.kernel}
+
+// So is one that a kernel changes before it is a result.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = sdx.output_buffer 1() : memref<1x8xf32>
+// CHECK: %[[A:.*]] = memref.subview %[[ALL]][0, 0]
+// CHECK: memref.copy %arg0, %[[A]]
+// CHECK: %[[B:.*]] = memref.subview %[[ALL]][0, 4]
+// CHECK: memref.copy %arg1, %[[B]]
+// CHECK: sdx.call @k0(%arg2 : memref<4xf32>) outs(%[[ALL]] : memref<1x8xf32>) {updates = array<i64: 0>}
+// CHECK: sdx.call @k1(%[[ALL]] :
+// CHECK-NOT: memref.copy
+// CHECK: return
+func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {sdx.input = 1 : i64}, %z: tensor<4xf32> {sdx.input = 2 : i64}) -> (tensor<1x8xf32>, tensor<1x8xf32>) {
+  %all = tensor.empty() : tensor<1x8xf32>
+  %0 = tensor.insert_slice %x into %all[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %1 = tensor.insert_slice %y into %0[0, 4] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<1x8xf32>
+  %2 = sdx.call @k0(%z : tensor<4xf32>) outs(%1 : tensor<1x8xf32>) {updates = array<i64: 0>} -> tensor<1x8xf32>
+  %er = tensor.empty() : tensor<1x8xf32>
+  %r = sdx.call @k1(%2 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %r, %2 : tensor<1x8xf32>, tensor<1x8xf32>
+}

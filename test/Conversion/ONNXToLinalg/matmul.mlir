@@ -12,6 +12,21 @@ func.func @shared_rhs(%a: tensor<?x4x8xf32>, %b: tensor<8x6xf32>) -> tensor<?x4x
 
 // -----
 
+// So are the last batches that share one, and no right-hand side is repeated.
+// CHECK-LABEL: func @shared_by_groups
+// CHECK-DAG: %[[ROWS:.*]] = tensor.collapse_shape %arg0 {{\[}}[0, 1], [2, 3], [4]] : tensor<2x8x4x?x16xf32> into tensor<16x?x16xf32>
+// CHECK-DAG: %[[K:.*]] = tensor.collapse_shape %arg1 {{\[}}[0, 1, 2], [3], [4]] : tensor<2x8x1x?x16xf32> into tensor<16x?x16xf32>
+// CHECK: %[[KT:.*]] = linalg.transpose ins(%[[K]] : {{.*}} permutation = [0, 2, 1]
+// CHECK: %[[R:.*]] = linalg.batch_matmul ins(%[[ROWS]], %[[KT]] :
+// CHECK: tensor.expand_shape %[[R]] {{\[}}[0, 1], [2, 3], [4]] {{.*}} into tensor<2x8x4x?x?xf32>
+func.func @shared_by_groups(%q: tensor<2x8x4x?x16xf32>, %k: tensor<2x8x1x?x16xf32>) -> tensor<2x8x4x?x?xf32> {
+  %0 = onnx.Transpose(%k) {perm = array<i64: 0, 1, 2, 4, 3>} : (tensor<2x8x1x?x16xf32>) -> tensor<2x8x1x16x?xf32>
+  %1 = onnx.MatMul(%q, %0) : (tensor<2x8x4x?x16xf32>, tensor<2x8x1x16x?xf32>) -> tensor<2x8x4x?x?xf32>
+  return %1 : tensor<2x8x4x?x?xf32>
+}
+
+// -----
+
 // A transposition stands right before the product, behind the reshape of the
 // batches, for packing to absorb it.
 // CHECK-LABEL: func @transposed_rhs

@@ -57,20 +57,23 @@ static Value collapseLeading(TensorBuilder &b, Value tensor, int64_t kept) {
   return b.collapse(tensor, groups);
 }
 
-/// Like collapseLeading(rhs, 2). A transposition of the last two dimensions
-/// moves behind the reshape, so that it stands right before the product, where
-/// packing absorbs it.
-static Value collapseRhsBatch(TensorBuilder &b, Value rhs) {
+/// A right-hand side whose dimensions but the last two are united in `groups`.
+/// A transposition of the last two moves behind the reshape, so that it stands
+/// right before the product, where packing absorbs it.
+static Value collapseRhsBatch(TensorBuilder &b, Value rhs,
+                              ArrayRef<ReassociationIndices> groups) {
   auto transposed = stripCast(rhs).getDefiningOp<linalg::TransposeOp>();
-  int64_t rank = rankedType(rhs).getRank();
-  if (!transposed || rank <= 3)
-    return collapseLeading(b, rhs, 2);
+  const int64_t rank = rankedType(rhs).getRank(), last = groups.size() - 1;
+  if (!transposed || last + 1 == rank)
+    return b.collapse(rhs, groups);
   SmallVector<int64_t> permutation(transposed.getPermutation());
   std::swap(permutation[rank - 2], permutation[rank - 1]);
   if (permutation[rank - 1] != rank - 1)
-    return collapseLeading(b, rhs, 2);
+    return b.collapse(rhs, groups);
   Value plain = b.transpose(transposed.getInput(), permutation);
-  return b.transpose(collapseLeading(b, plain, 2), {0, 2, 1});
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, last + 1));
+  std::swap(order[last - 1], order[last]);
+  return b.transpose(b.collapse(plain, groups), order);
 }
 
 /// The batch sizes of the product.
@@ -100,6 +103,47 @@ static bool isUnit(ArrayRef<OpFoldResult> sizes) {
 using MultiplyMatrices =
     function_ref<Value(TensorBuilder &b, Value lhs, Value rhs)>;
 
+static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
+                                            Value rhs,
+                                            MultiplyMatrices multiply);
+
+/// How many of the last batch dimensions, but not all of them, are known to
+/// have one right-hand side, where both operands have all of them.
+static int64_t countShared(ArrayRef<OpFoldResult> lhs,
+                           ArrayRef<OpFoldResult> rhs) {
+  int64_t shared = 0;
+  if (lhs.size() == rhs.size())
+    while (shared < int64_t(rhs.size()) &&
+           getStaticSize(rhs[rhs.size() - 1 - shared]) == 1)
+      ++shared;
+  return shared < int64_t(rhs.size()) ? shared : 0;
+}
+
+/// The product where the last `shared` batch dimensions have one right-hand
+/// side: they are rows of one product.
+static FailureOr<Value> multiplyShared(TensorBuilder &b, Value lhs, Value rhs,
+                                       int64_t shared,
+                                       MultiplyMatrices multiply) {
+  const int64_t rank = rankedType(lhs).getRank(), own = rank - 2 - shared;
+  SmallVector<ReassociationIndices> ofRows, ofBatch;
+  for (int64_t dim = 0; dim < own; ++dim) {
+    appendGroup(ofRows, dim, 1);
+    appendGroup(ofBatch, dim, dim + 1 == own ? 1 + shared : 1);
+  }
+  appendGroup(ofRows, own, shared + 1);
+  appendGroup(ofRows, rank - 1, 1);
+  appendGroup(ofBatch, rank - 2, 1);
+  appendGroup(ofBatch, rank - 1, 1);
+  FailureOr<Value> product = createMatrixProduct(
+      b, b.collapse(lhs, ofRows), collapseRhsBatch(b, rhs, ofBatch), multiply);
+  if (failed(product))
+    return failure();
+  Sizes sizes = b.dims(*product), ofLhs = b.dims(lhs);
+  sizes.erase(sizes.begin() + own);
+  sizes.insert(sizes.begin() + own, ofLhs.begin() + own, ofLhs.end() - 1);
+  return b.expand(*product, ofRows, sizes);
+}
+
 /// Product of operands of rank >= 2.
 static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
                                             Value rhs,
@@ -111,6 +155,8 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
     return failure();
   ArrayRef<OpFoldResult> lhsBatch = ArrayRef(lhsSizes).drop_back(2);
   ArrayRef<OpFoldResult> rhsBatch = ArrayRef(rhsSizes).drop_back(2);
+  if (int64_t shared = countShared(lhsBatch, rhsBatch))
+    return multiplyShared(b, lhs, rhs, shared, multiply);
   FailureOr<Sizes> batch = broadcastBatch(b, lhsBatch, rhsBatch);
   if (failed(batch))
     return failure();
@@ -145,12 +191,12 @@ static FailureOr<Value> createMatrixProduct(TensorBuilder &b, Value lhs,
   };
   lhs = widen(lhs, lhsBatch, rows, lhsSizes.back());
   rhs = widen(rhs, rhsBatch, rhsSizes[rhsSizes.size() - 2], columns);
-  Value product =
-      multiply(b, collapseLeading(b, lhs, 2), collapseRhsBatch(b, rhs));
   SmallVector<ReassociationIndices> groups;
   appendGroup(groups, 0, batch->size());
   appendGroup(groups, batch->size(), 1);
   appendGroup(groups, batch->size() + 1, 1);
+  Value product =
+      multiply(b, collapseLeading(b, lhs, 2), collapseRhsBatch(b, rhs, groups));
   return b.expand(product, groups, resultSizes);
 }
 
