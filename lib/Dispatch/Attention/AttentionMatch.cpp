@@ -172,6 +172,22 @@ bool AttentionMatch::findScaled(Operand &operand, Widening widening) {
   return true;
 }
 
+/// Whether `op`, whose result has `dims`, puts the axis `last` together of
+/// several dimensions.
+static bool unitesAxis(const Axes &axes, Operation *op, const Axes::Dims &dims,
+                       Axes::Axis last) {
+  auto collapse = dyn_cast<tensor::CollapseShapeOp>(op);
+  if (!collapse)
+    return false;
+  for (auto [list, group] :
+       llvm::zip_equal(axes.resolve(dims), collapse.getReassociationIndices()))
+    if (llvm::is_contained(list, last) && list.size() == 1)
+      return llvm::count_if(group, [&](int64_t dim) {
+               return collapse.getSrcType().getDimSize(dim) != 1;
+             }) > 1;
+  return false;
+}
+
 /// The furthest that `from` was made of whose last axis is that of `last`. The
 /// tensor of none is null.
 /// What was widened only if it may be.
@@ -185,7 +201,8 @@ Operand AttentionMatch::findOperand(Position from, const Axes::List &last,
         axes.areSeparable(operand.position.dims))
       found = operand;
     Operation *op = operand.position.tensor.getDefiningOp();
-    if (!op)
+    if (!op ||
+        unitesAxis(axes, op, operand.position.dims, axes.resolve(last).front()))
       return found;
     if (std::optional<Dims> source =
             axes.findSource(op, operand.position.dims)) {
