@@ -30,6 +30,7 @@ class _Grafts:
         self.graph = self.model.graph
         self.index = GraphIndex(self.graph)
         self.changed = GraphIndex(infer_types(copy_of(changed)).graph)
+        self.named = {node.name: node for node in self.changed.graph.node}
         self.new: list = []
         self.done: dict[str, str] = {}
         self.outputs: dict[str, tuple] = {}  # {node: (noise, variance)}
@@ -55,11 +56,13 @@ class _Grafts:
 
     def _compare(self, node) -> None:
         value = next((name for name in node.output if name), "")
-        maker = self.changed.producers.get(value)
+        maker = self.named.get(node.name)
+        if maker is None or maker.op_type != node.op_type:  # a node may lend its output's name to the one before it
+            maker = self.changed.producers.get(value)
         if maker is None or not self.index.is_float(value) or any(subgraphs_of(maker)):
             return
         self.done = {}
-        found = self._made(maker, value)
+        found = self._made(maker, maker.output[list(node.output).index(value)] if maker.op_type == node.op_type else value)
         if found is None:
             return
         plain, other = (self._add("Cast", [name], to=TensorProto.FLOAT) for name in (value, found))

@@ -220,7 +220,7 @@ def _divergence(inside, left, right, levels):
     return np.inf if first is None or second is None else float(entropy(first, second))
 
 
-_SHARES = np.linspace(1, 0.3, 36)  # of a range that are tried
+_SHARES = np.geomspace(1, 0.05, 64)  # of a range that are tried
 
 
 def squared_error_range(observation: Observation, levels: int, symmetric: bool):
