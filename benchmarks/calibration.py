@@ -16,7 +16,6 @@ import sys
 import time
 
 import numpy as np
-import onnx
 
 MODES = {"plain": None, "ranges": "range", "histograms": "range|moments|bits"}
 
@@ -25,7 +24,8 @@ def float_names(path):
     """Names of the activations that a calibration looks at: floats that nodes of the main graph read or make."""
     from sardonyx.quantization import create_calibrator
 
-    return create_calibrator(path).select_tensors_to_calibrate(onnx.load(path))[0]
+    calibrater = create_calibrator(path)
+    return calibrater.select_tensors_to_calibrate(calibrater.model)[0]
 
 
 def load(path, names, kinds, threads):

@@ -176,6 +176,10 @@ Expected<AheadCode> sardonyx::compileAhead(const ModelSource &model,
                                            std::vector<Timing> &timings) {
   if (MaybeError error = checkOptions(options))
     return *error;
+  if (!options.observe.empty())
+    return Error(ErrorKind::InvalidArgument,
+                 "tensors are observed by sessions, not by what is built ahead "
+                 "of time");
   LoadScope loading;
   if (loading.error())
     return *loading.error();

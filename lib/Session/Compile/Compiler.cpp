@@ -406,10 +406,6 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
 
-  if (ahead && !options.observe.empty())
-    return Error(ErrorKind::InvalidArgument,
-                 "tensors are observed by sessions, not by what is built ahead "
-                 "of time");
   if (MaybeError error = requireRanks(artifact.inputs, ahead))
     return *error;
 

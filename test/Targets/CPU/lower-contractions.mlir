@@ -300,16 +300,22 @@ func.func private @chunks_share_a_panel(%x: memref<128x768xi8>, %w: memref<24x19
 
 // -----
 
-// Values that are observed are written to tiles of the stack, of which the rows
-// and lanes that exist are seen: 8 rows at a time of 20, and 40 columns.
+// Values that are observed are put behind each other on the stack, as many of a
+// row as exist of 40 columns, and seen when there is no room for a tile and at
+// the end of the task.
 // CHECK-LABEL: func.func private @observed
+// CHECK: scf.parallel
+// CHECK-DAG: %[[SEEN:.*]] = memref.alloca() : memref<1x1024xf32>
+// CHECK-DAG: %[[COUNT:.*]] = memref.alloca() : memref<index>
+// CHECK: memref.store %c0, %[[COUNT]][]
 // CHECK: scf.for
-// CHECK: %[[TILE:.*]] = memref.alloca() : memref<{{[0-9]+}}x32xf32>
-// CHECK: vector.store %{{.*}}, %[[TILE]][%c0, %c0]
-// CHECK: %[[LANES:.*]] = vector.reduction <add>
-// CHECK: %[[COUNT:.*]] = arith.index_cast %[[LANES]]
-// CHECK: sdx.observe %[[TILE]][%{{.*}}, %[[COUNT]]] site 0 <range|bits> : memref<{{[0-9]+}}x32xf32>
-// CHECK-NOT: tensor
+// CHECK: %[[LANES:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: vector.store %{{.*}}, %[[SEEN]][%c0, %[[FIRST:.*]]] :
+// CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[LANES]]
+// CHECK: vector.store %{{.*}}, %[[SEEN]][%c0, %[[NEXT]]] :
+// CHECK: sdx.observe %[[SEEN]][%c1, %{{.*}}] site 0 <range|bits> : memref<1x1024xf32>
+// CHECK-NEXT: memref.store %c0, %[[COUNT]][]
+// CHECK-NEXT: scf.reduce
 #row = affine_map<(m, n) -> (n)>
 #id = affine_map<(m, n) -> (m, n)>
 func.func private @observed(%a: memref<20x768xf32>, %b: memref<2x768x32xf32>,

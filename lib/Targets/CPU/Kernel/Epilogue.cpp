@@ -527,7 +527,9 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
                     {},
                     &shared});
   const bool saturates = canNarrowBytes(target, tile.width);
-  const SmallVector<Value> observed = allocateObserved(b, tile, rows.size());
+  const SmallVector<ObservedBuffer> buffers =
+      prepareObserved(b, rows.size() * tile.width);
+  Value lanes = buffers.empty() ? Value() : countLanes(b, tile);
   auto store = [&](MutableArrayRef<RowState> some) {
     for (const KernelBody::Output &output : body.getOutputs()) {
       std::optional<SaturatedBytes> bytes;
@@ -543,12 +545,13 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
         emitRowStore(b, value, output.memref, tile, row);
       }
     }
-    for (auto [op, seen] : llvm::zip_equal(body.getObservations(), observed))
+    for (auto [i, buffer] : llvm::enumerate(buffers))
       for (RowState &row : some) {
-        Value tensor = op->getOperand(0);
-        Value value = evaluate(b, tensor, identity(), tile, row);
+        sdx::ObserveOp op = body.getObservations()[i];
+        Value value = evaluate(b, op.getValue(), identity(), tile, row);
         value = broadcastTo(b, b.getLoc(), value, {tile.width});
-        emitStore(b, value, seen, {math.constant(row.row), math.constant(0)});
+        Value place = math.add(buffer.first, math.mul(lanes, row.row));
+        emitStore(b, value, buffer.numbers, {math.constant(0), place});
       }
   };
   if (tile.rowLimit)
@@ -559,41 +562,17 @@ void TileEvaluator::emitStores(ImplicitLocOpBuilder &b, const Tile &tile,
         store(row);
   else
     store(rows);
-  emitObservations(b, tile, rows.size(), observed);
-}
-
-/// Memory for a tile of each value that is observed.
-SmallVector<Value>
-TileEvaluator::allocateObserved(ImplicitLocOpBuilder &b, const Tile &tile,
-                                int64_t rows) {
-  SmallVector<Value> tiles;
-  for (sdx::ObserveOp op : body.getObservations())
-    tiles.push_back(memref::AllocaOp::create(
-        b, MemRefType::get({rows, tile.width},
-                           getElementTypeOrSelf(op.getValue().getType()))));
-  return tiles;
-}
-
-/// Has the runtime see the rows and lanes of a tile that exist.
-void TileEvaluator::emitObservations(ImplicitLocOpBuilder &b, const Tile &tile,
-                                     int64_t rows, ArrayRef<Value> tiles) {
-  if (tiles.empty())
+  if (buffers.empty())
     return;
-  IndexMath math(b);
-  Value rowCount = math.constant(rows), count = math.constant(tile.width);
+  Value count = math.constant(rows.size());
   if (tile.rowLimit)
-    rowCount = math.min(rowCount,
-                        math.sub(tile.rowLimit, tile.index[rowDim]));
-  if (tile.mask) {
-    auto type = VectorType::get({tile.width}, b.getI32Type());
-    Value lanes = arith::ExtUIOp::create(b, type, tile.mask);
-    lanes =
-        vector::ReductionOp::create(b, vector::CombiningKind::ADD, lanes);
-    count = arith::IndexCastOp::create(b, b.getIndexType(), lanes);
-  }
-  for (auto [i, seen] : llvm::enumerate(tiles)) {
-    sdx::ObserveOp op = body.getObservations()[i];
-    sdx::ObserveOp::create(b, seen, ValueRange{rowCount, count}, op.getSite(),
-                           op.getKinds(), IntegerAttr());
+    count = math.min(count, math.sub(tile.rowLimit, tile.index[rowDim]));
+  count = math.mul(count, lanes);
+  for (const ObservedBuffer &buffer : buffers) {
+    memref::StoreOp::create(b, math.add(buffer.first, count), buffer.count,
+                            ValueRange());
+    // What is left is seen after all that the task does.
+    for (Operation *op : buffer.atEnd)
+      op->moveBefore(op->getBlock()->getTerminator());
   }
 }

@@ -134,11 +134,18 @@ private:
                            llvm::MutableArrayRef<RowState> rows);
   void emitRowStore(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                     mlir::Value memref, const Tile &tile, const RowState &row);
-  llvm::SmallVector<mlir::Value>
-  allocateObserved(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
-                   int64_t rows);
-  void emitObservations(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
-                        int64_t rows, llvm::ArrayRef<mlir::Value> tiles);
+  /// Numbers of an observed value that the runtime has not seen yet: memory of
+  /// one row, and of how many there are; `first` is the place of a tile's first.
+  struct ObservedBuffer {
+    mlir::Value numbers, count, first;
+    /// Has the task's last ones be seen.
+    llvm::SmallVector<mlir::Operation *> atEnd;
+  };
+  llvm::SmallVector<ObservedBuffer>
+  prepareObserved(mlir::ImplicitLocOpBuilder &b, int64_t numbers);
+  void emitObservation(mlir::ImplicitLocOpBuilder &b, sdx::ObserveOp op,
+                       const ObservedBuffer &buffer);
+  mlir::Value countLanes(mlir::ImplicitLocOpBuilder &b, const Tile &tile);
   mlir::Value emitAccess(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
                          mlir::AffineMap map, const Tile &tile, RowState &row);
   mlir::Value emitLanewise(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
@@ -151,6 +158,9 @@ private:
   int64_t vectorDim;
   TargetAttr target;
   llvm::SmallVector<mlir::Value> sizes;
+  /// By the task, the number of the observation and the buffer's size.
+  llvm::DenseMap<std::tuple<mlir::Operation *, size_t, int64_t>, ObservedBuffer>
+      observed;
   /// The key of a result's view.
   std::pair<mlir::Value, unsigned> getOutputKey(mlir::Value memref) const {
     return {memref, vectorDim - rowDim > 1};
