@@ -48,6 +48,17 @@ def normalised(model, random):
     )  # fmt: skip
 
 
+def test_weight_error_of_a_number(model, random, tmp_path):
+    """A scale that a Mul reads is a weight without axes."""
+    made = model("m (float[2, 3] x) => (float[2, 3] y) { y = Mul(x, w) }", w=np.array(0.3, np.float32))
+    onnx.save(made, str(tmp_path / "m.onnx"))
+    samples = [{"x": draw(random, 2, 3)}]
+    quantize_static(str(tmp_path / "m.onnx"), str(tmp_path / "q.onnx"), samples, op_types_to_quantize=["Mul"])
+    matching = create_weight_matching(tmp_path / "m.onnx", tmp_path / "q.onnx")
+    assert matching["w"]["dequantized"].shape == () and abs(matching["w"]["dequantized"] - 0.3) < 0.3 / 127
+    assert compute_weight_error(matching)["w"] > 40
+
+
 def test_preprocessing(model, random):
     made = normalised(model, random)
     before = made.SerializeToString()

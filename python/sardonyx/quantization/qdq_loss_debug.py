@@ -109,7 +109,8 @@ def create_weight_matching(float_model_path, qdq_model_path):
             scale, zero = scale.reshape(()), zero.reshape(())
         matched[plain] = {
             "float": onnx.numpy_helper.to_array(before.initializers[plain]),
-            "dequantized": dequantize(values, scale, zero, axis, attribute(node, "block_size", 0)),
+            # numpy gives a number, and no array, for the difference of two arrays without axes
+            "dequantized": np.asarray(dequantize(values, scale, zero, axis, attribute(node, "block_size", 0))),
         }
     return matched
 
@@ -122,7 +123,7 @@ def _decibels(signal: float, noise: float) -> float:
 
 def compute_signal_to_quantization_noice_ratio(x, y) -> float:
     """20 log10(|x| / |x - y|) of arrays, or of lists of them, in dB."""
-    first, second = ([part] if isinstance(part, np.ndarray) else list(part) for part in (x, y))
+    first, second = ([part] if isinstance(part, (np.ndarray, np.generic)) else list(part) for part in (x, y))
     if len(first) != len(second):
         raise RuntimeError(f"{len(first)} arrays can't be compared with {len(second)}")
     left, right = (np.concatenate([part.ravel() for part in parts]) for parts in (first, second))
