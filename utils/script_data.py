@@ -253,7 +253,7 @@ def word_pieces(folder):
 
 
 def llama(folder, hidden=64, heads=4):
-    """A tokenizer and a configuration of Llama's, and the size of the vocabulary."""
+    """A tokenizer and a configuration of Llama's; gives the size of the vocabulary."""
     import sentencepiece
     from transformers import LlamaConfig
 
@@ -261,7 +261,7 @@ def llama(folder, hidden=64, heads=4):
     random = np.random.default_rng(51)
     (folder / "text.txt").write_text("\n".join(sentence(random) for _ in range(400)))
     trainer = sentencepiece.SentencePieceTrainer
-    trainer.train(input=str(folder / "text.txt"), model_prefix=str(folder / "tokenizer"), vocab_size=80, minloglevel=2)
+    trainer.train(input=str(folder / "text.txt"), model_prefix=str(folder / "tokenizer"), vocab_size=64, minloglevel=2)
     (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "LlamaTokenizer"}))
-    LlamaConfig(vocab_size=80, hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=2).save_pretrained(folder)
-    return 80
+    LlamaConfig(vocab_size=64, hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=2).save_pretrained(folder)
+    return 64

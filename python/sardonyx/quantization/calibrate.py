@@ -78,7 +78,7 @@ class CalibraterBase:
 
     :param model_path: a file, or a ModelProto.
     :param op_types_to_calibrate: those operators; none means all.
-    :param augmented_model_path: where `augment_graph` writes a model with further outputs; nothing else does.
+    :param augmented_model_path: where `augment_graph` writes a model with further outputs.
     """
 
     method = CalibrationMethod.MinMax
@@ -358,18 +358,25 @@ _CALIBRATERS = {
 
 
 def create_calibrator(
-    model, op_types_to_calibrate=None, augmented_model_path="augmented_model.onnx",
+    model, op_types_to_calibrate=None, augmented_model_path=None,
     calibrate_method=CalibrationMethod.MinMax, use_external_data_format=False, providers=None, extra_options=None,
 ):  # fmt: skip
-    """A calibrater of a method. Of `extra_options` it takes those that the method has; None stands for its default."""
+    """A calibrater of a method. Of `extra_options` it takes those that the method has; None stands for its default.
+
+    :param augmented_model_path: where to write a model with what is observed as further outputs, for readers that open
+        it; None writes none.
+    """
     if calibrate_method not in _CALIBRATERS:
         raise ValueError(f"{calibrate_method!r} is no CalibrationMethod")
     kind, names = _CALIBRATERS[calibrate_method]
     given = {name: (extra_options or {}).get(name) for name in names}
     calibrater = kind(
-        model, op_types_to_calibrate, augmented_model_path, use_external_data_format=use_external_data_format,
+        model, op_types_to_calibrate, augmented_model_path or "augmented_model.onnx",
+        use_external_data_format=use_external_data_format,
         **{name: value for name, value in given.items() if value is not None},
     )  # fmt: skip
+    if augmented_model_path:
+        calibrater.augment_graph()
     if providers:
         calibrater.execution_providers = providers
     calibrater.create_inference_session()
