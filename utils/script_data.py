@@ -71,7 +71,7 @@ def classifier(path, size, classes=10, name="input", batch=1, opset=13):
     value = net.op("Relu", net.op("Add", net.convolve(deep, 32, 32, 1), narrow))
     value = net.op("Relu", net.convolve(net.op("MaxPool", value, kernel_shape=[2, 2], strides=[2, 2]), 32, 64, 3, 2))
     flat = net.op("Flatten", net.op("GlobalAveragePool", value))
-    net.op("Gemm", flat, net.normal(64, classes, scale=0.125), net.normal(classes, scale=0.1), outputs=["output"])
+    net.op("Gemm", flat, net.normal(classes, 64, scale=0.125), net.normal(classes, scale=0.1), outputs=["output"], transB=1)
     inputs = {name: (TensorProto.FLOAT, [batch, 3, size, size])}
     return net.save(path, inputs, {"output": (TensorProto.FLOAT, [batch, classes])}, opset)
 
