@@ -454,6 +454,12 @@ func.func @softmax_is_a_result(%x: tensor<8x49xf32>, %v: tensor<49x32xf32>) -> (
 // CHECK: arith.sitofp
 // CHECK: sdx.attention
 // CHECK-SAME: tensor<2x?x16xf32>, tensor<2x?x16xf32>, tensor<2x?x16xf32>)
+
+// Nor is what they were put together of.
+// CHECK-LABEL: func @bytes_of_pairs
+// CHECK: %[[K:.*]] = tensor.collapse_shape
+// CHECK: sdx.attention
+// CHECK-SAME: ins(%{{.*}}, %[[K]], %{{.*}} : tensor<2x?x16xf32>, tensor<2x?x16xi8>, tensor<2x?x16xi8>)
 func.func @bytes(%q: tensor<2x?x16xf32>, %k: tensor<2x?x16xi8>, %v: tensor<2x?x16xi8>) -> tensor<2x?x16xf32> {
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0.0 : f32
@@ -580,6 +586,63 @@ func.func @bytes_of_keys(%q: tensor<2x?x16xf32>, %k: tensor<2x?x16xi8>, %v: tens
     linalg.yield %0 : f32
   } -> tensor<2x?x16xf32>
   %v1 = tensor.cast %v : tensor<2x?x16xf32> to tensor<2x?x16xf32>
+  %e0 = tensor.empty(%rows, %count) : tensor<2x?x?xf32>
+  %z0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
+  %s = sdx.matmul ins(%q, %k1 : tensor<2x?x16xf32>, tensor<2x?x16xf32>) outs(%z0 : tensor<2x?x?xf32>) {transposed} -> tensor<2x?x?xf32>
+  %e1 = tensor.empty(%rows) : tensor<2x?xf32>
+  %z1 = linalg.fill ins(%low : f32) outs(%e1 : tensor<2x?xf32>) -> tensor<2x?xf32>
+  %most = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x?x?xf32>) outs(%z1 : tensor<2x?xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.maxnumf %out, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x?xf32>
+  %terms = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %most : tensor<2x?x?xf32>, tensor<2x?xf32>) outs(%e0 : tensor<2x?x?xf32>) {
+  ^bb0(%x: f32, %m: f32, %out: f32):
+    %0 = arith.subf %x, %m : f32
+    %1 = math.exp %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x?x?xf32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<2x?xf32>) -> tensor<2x?xf32>
+  %sum = linalg.generic {indexing_maps = [#score, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%terms : tensor<2x?x?xf32>) outs(%z2 : tensor<2x?xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %0 = arith.addf %out, %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x?xf32>
+  %p = linalg.generic {indexing_maps = [#score, #row, #score], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%terms, %sum : tensor<2x?x?xf32>, tensor<2x?xf32>) outs(%e0 : tensor<2x?x?xf32>) {
+  ^bb0(%x: f32, %m: f32, %out: f32):
+    %0 = arith.divf %x, %m : f32
+    linalg.yield %0 : f32
+  } -> tensor<2x?x?xf32>
+  %e2 = tensor.empty(%rows) : tensor<2x?x16xf32>
+  %z3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<2x?x16xf32>) -> tensor<2x?x16xf32>
+  %y = sdx.matmul ins(%p, %v1 : tensor<2x?x?xf32>, tensor<2x?x16xf32>) outs(%z3 : tensor<2x?x16xf32>) -> tensor<2x?x16xf32>
+  return %y : tensor<2x?x16xf32>
+}
+
+func.func @bytes_of_pairs(%q: tensor<2x?x16xf32>, %pairs: tensor<2x?x8x2xi8>, %v: tensor<2x?x16xi8>) -> tensor<2x?x16xf32> {
+  %c1 = arith.constant 1 : index
+  %k = tensor.collapse_shape %pairs [[0], [1], [2, 3]] : tensor<2x?x8x2xi8> into tensor<2x?x16xi8>
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %rows = tensor.dim %q, %c1 : tensor<2x?x16xf32>
+  %count = tensor.dim %k, %c1 : tensor<2x?x16xi8>
+  %e = tensor.empty(%count) : tensor<2x?x16xf32>
+  %k1 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%k : tensor<2x?x16xi8>) outs(%e : tensor<2x?x16xf32>) {
+  ^bb0(%x: i8, %out: f32):
+    %0 = arith.sitofp %x : i8 to f32
+    linalg.yield %0 : f32
+  } -> tensor<2x?x16xf32>
+  %v1 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%v : tensor<2x?x16xi8>) outs(%e : tensor<2x?x16xf32>) {
+  ^bb0(%x: i8, %out: f32):
+    %0 = arith.sitofp %x : i8 to f32
+    linalg.yield %0 : f32
+  } -> tensor<2x?x16xf32>
   %e0 = tensor.empty(%rows, %count) : tensor<2x?x?xf32>
   %z0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<2x?x?xf32>) -> tensor<2x?x?xf32>
   %s = sdx.matmul ins(%q, %k1 : tensor<2x?x16xf32>, tensor<2x?x16xf32>) outs(%z0 : tensor<2x?x?xf32>) {transposed} -> tensor<2x?x?xf32>

@@ -356,12 +356,24 @@ def grouped(g):
     lens, total = g.hold(lens, 0.1, keep=True), g.hold(np.array(most, np.int32), 0.5, keep=True)
     angles = g.rng.uniform(-3, 3, (16, size // 2))
     tables = [g.hold(f(angles).astype(np.float32), 0.8, keep=True) for f in (np.cos, np.sin)] if g.maybe() else [None, None]
+    quantized = {}
+    if bits := g.pick([None, None, 8, 4]):
+        dtype, numbers = (np.int8, (-128, 128)) if bits == 8 else (np.uint8, (0, 256))
+        held = (g.rng.integers(*numbers, (batch, groups, past, size * bits // 8)).astype(dtype) for _ in range(2))
+        caches = [g.hold(cache, 0.2, keep=True) for cache in held]
+        kind = g.pick(["PER_TENSOR", "PER_CHANNEL"])
+        shape = (1,) if kind == "PER_TENSOR" else (1, groups, 1, size)
+        scales = [g.hold((g.rng.uniform(1, 3, shape) / 2**bits).astype(np.float32), 0.7, keep=True) for _ in range(2)]
+        quantized = dict(k_quant_type=kind, v_quant_type=kind, kv_cache_bit_width=bits)
     inputs = [q, k, v, *caches, lens, total, *tables]
     if g.maybe(0.2):
         inputs = [some(g, F32, (batch, length, (heads + 2 * groups) * size)), None, None, *inputs[3:]]
+    if quantized:
+        inputs += [None, None, None, *scales]
     # What lies behind the last token of a cache is anything; without the results for them onnxruntime reads astray.
     node(g, "GroupQueryAttention", inputs, [True] * 3, only=1, num_heads=heads, kv_num_heads=groups, scale=g.pick([None, 0.3]), local_window_size=g.pick([None, None, 3]),
-         softcap=g.pick([None, None, 5.0]), do_rotary=1 if tables[0] else None, rotary_interleaved=g.int(0, 1) if tables[0] else None)  # fmt: skip
+         softcap=g.pick([None, None, 5.0]), do_rotary=1 if tables[0] else None, rotary_interleaved=g.int(0, 1) if tables[0] else None,
+         **quantized)  # fmt: skip
 
 
 def experts(g):
