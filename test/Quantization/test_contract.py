@@ -13,7 +13,7 @@ from running import ours, peers
 from sardonyx.quantization import DynamicQuantConfig, Plan, Refused, prune, quantize
 from sardonyx.quantization.command import main
 from sardonyx.quantization.contract.consumer_error import consumer_errors
-from sardonyx.quantization.contract.grafts import node_errors
+from sardonyx.quantization.grafts import node_errors
 from sardonyx.quantization.contract.masks import mask_nodes
 from sardonyx.quantization.contract.metrics import bound_of, metric_of
 from sardonyx.quantization.contract.regions import Int8Quantization
@@ -421,3 +421,18 @@ def test_page(tmp_path):
     pruned = prune(network.model, network.samples()[:2], amount=0.3, metric="top1", holdout=held_out(network))
     pruned.to_html(path)
     assert not _Page(path.read_text()).open and "What is left" in path.read_text()
+
+
+def test_skewed_channels_stay_in_8_bits():
+    network = Network("digits_skewed")
+    result = quantize(network.model, network.samples(), max_error=0.01, metric="top1", holdout=held_out(network))
+    assert result.report["transform"] == "equalized" and not result.report["float"]
+    assert network.score(result.model) >= 99.5
+
+
+def test_outliers_of_text_move_into_weights():
+    network = Network("text_outliers")
+    result = quantize(network.model, network.samples(), max_error=0.015, metric="kl", holdout=held_out(network))
+    assert result.report["transform"] == "smoothed"
+    assert network.score(result.model) >= -1.482
+    assert {name.split("/")[-1] for name in result.report["float"]} <= {"Add", "Softmax"}

@@ -292,6 +292,29 @@ def test_what_costs_nothing_goes_first(random):
         np.testing.assert_allclose(ours(result.model, sample)[0], ours(model, sample)[0], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["chain", "attention", "depthwise"])
+def test_equal_units_are_shared(name, random):
+    model, _, _ = topology(name, random)
+    prepared_model = prepared(model)
+    feeds = [topology(name, random)[1] for _ in range(10)]
+    analysis = Analysis(prepared_model, feeds[0])
+    group = analysis.groups[0]
+    read = {(each.weight, each.weight_axis) for each in analysis.consumers}
+    for (value, axis), units in group.parts.items():
+        if value in analysis.index.initializers and (value, axis) not in read:
+            tensor = analysis.index.initializers[value]
+            array = np.moveaxis(numpy_helper.to_array(tensor).copy(), axis, 0)
+            array[units == group.units[3]] = array[units == group.units[1]]
+            array = np.ascontiguousarray(np.moveaxis(array, 0, axis))
+            tensor.CopyFrom(numpy_helper.from_array(array, value))
+    result = prune(prepared_model, feeds, amount=0.001, reconstruct=False, max_error=1e-5, tile=1)
+    left = result.report["pruning"]["groups"][group.text()]
+    assert left == {"left": len(group.units) - 1, "of": len(group.units)}
+    for sample in feeds[:3]:
+        for found, wanted in zip(ours(result.model, sample), ours(prepared_model, sample)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
 def test_as_much_as_the_bound_allows():
     network = Network("digits_cnn")
     result = prune(network.model, network.samples(), max_error="2%", metric="top1", holdout=held_out(network))

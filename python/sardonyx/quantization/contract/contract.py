@@ -8,7 +8,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import onnx
 
+from ..equalization import equalize
+from ..model_files import name_nodes
 from ..plan import Plan
+from ..registry import QDQRegistry, QLinearOpsRegistry
+from ..shape_inference import quant_pre_process
+from ..smoothing import smooth
 from .case import Case
 from .judge import Score
 from .nodewise import PRECISIONS, precision_of
@@ -60,9 +65,7 @@ def quantize_within(
 def _within(case, precision, choices, min_speedup, report):
     """(the plan of a precision that holds the bounds, its speed or None); Refused where there is none."""
     judge = case.judge
-    search = _Search(precision_of(precision, case.original, case.finding.feeds, *choices), case, precision)
-    report.update(precision=precision, steps=search.steps)
-    everything = search.try_regions([])
+    search, everything = _begin(case, precision, choices, report)
     best = search.find(everything)
     report["errors"] = search.errors()
     if not judge.holds(best.score):
@@ -74,6 +77,46 @@ def _within(case, precision, choices, min_speedup, report):
     if min_speedup is None:
         return best, None
     return _fast_enough(search, everything, best, min_speedup, report)
+
+
+def _begin(case, precision, choices, report):
+    """(search, its plan with nothing in float) of the model, or of one that computes the same and loses less in int8.
+
+    Channels are evened out, and outliers moved from activations into weights, only where the bound doesn't hold without.
+    """
+    report.update(precision=precision, steps=[])
+
+    def begun(model, transform=None):
+        search = _Search(precision_of(precision, model, case.finding.feeds, *choices), case, precision, report["steps"])
+        everything = search.try_regions([])
+        search.steps[-1]["transform"] = transform
+        return everything.score.loss, search, everything, transform
+
+    tried = [begun(case.original)]
+    if precision == "int8":
+        for transform in (_equalized, _smoothed):
+            best = min(tried, key=lambda entry: entry[0])
+            if case.judge.holds(best[2].score) or case.late():
+                break
+            model = transform(case)
+            if model is not None:
+                tried.append(begun(model, transform.__name__.strip("_")))
+    _, search, everything, report["transform"] = min(tried, key=lambda entry: entry[0])
+    return search, everything
+
+
+def _equalized(case):
+    return equalize(quant_pre_process(case.original))
+
+
+def _smoothed(case):
+    """The model with what LayerNormalizations can take of outliers moved into weights; None where there are none."""
+    model = quant_pre_process(case.original)
+    name_nodes(model)
+    if not any(node.op_type == "LayerNormalization" for node in model.graph.node):
+        return None
+    smooth(model, case.finding.feeds, sorted({*QDQRegistry, *QLinearOpsRegistry}), [], [])
+    return model
 
 
 def _finished(case, best, speed, report, output) -> Result:
@@ -88,7 +131,8 @@ def _finished(case, best, speed, report, output) -> Result:
 
 def _best_of(case, choices, min_speedup, output) -> Result:
     """The fastest of all precisions that hold the bound; Refused where none does, with what each said."""
-    found, refusals = [], {}
+    found: list[tuple] = []
+    refusals: dict[str, str] = {}
     for precision in PRECISIONS:
         if case.late() and (found or refusals):
             break
@@ -127,9 +171,9 @@ class _Try:
 class _Search:
     """Gives regions back to float, the worst first, until the bound holds; then takes back what need not have been."""
 
-    def __init__(self, quantization, case, precision):
+    def __init__(self, quantization, case, precision, steps):
         self.quantization, self.case, self.judge, self.precision = quantization, case, case.judge, precision
-        self.steps: list[dict] = []
+        self.steps: list[dict] = steps
         self.regions: list = []
 
     def products_only(self, plan) -> _Try | None:

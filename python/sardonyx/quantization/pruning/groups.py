@@ -83,10 +83,10 @@ class Analysis:
     def _groups(self) -> list[Group]:
         """Groups with weights among their places; their order is that of the graph."""
         axes: dict[int, list] = {}
-        for key in self.links.starts:
-            for label in np.unique(self.labels[self.links.places(*key)]):
+        for part in self.links.starts:
+            for label in np.unique(self.labels[self.links.places(*part)]):
                 if not self.staying[label]:
-                    axes.setdefault(int(label), []).append(key)
+                    axes.setdefault(int(label), []).append(part)
         by_axes: dict[tuple, list] = {}
         for label, keys in axes.items():
             if any(name in self.index.initializers for name, _ in keys):
@@ -96,9 +96,9 @@ class Analysis:
             if len(labels) < 2:
                 continue
             group = Group(np.array(sorted(labels)))
-            for key in keys:
-                here = self.labels[self.links.places(*key)]
-                group.parts[key] = np.where(np.isin(here, group.units), here, -1)
+            for part in keys:
+                here = self.labels[self.links.places(*part)]
+                group.parts[part] = np.where(np.isin(here, group.units), here, -1)
             groups.append(group)
         return groups
 

@@ -36,8 +36,9 @@ class Links:
         first, second = self.places(value, axis), self.places(other, other_axis)
         first = first if of_value is None else first[of_value]
         second = second if of_other is None else second[of_other]
-        if first.shape != second.shape:
-            raise AssertionError(f"{value} axis {axis} has {first.shape}, {other} axis {other_axis} {second.shape} places")
+        if first.shape != second.shape:  # sizes that the operator does not allow, or that its rule does not know
+            self.stay += [self.places(value, axis), self.places(other, other_axis)]
+            return
         self.left.append(first)
         self.right.append(second)
 

@@ -107,7 +107,7 @@ def pad(rules, node):
 
 
 def gather(rules, node):
-    value, indices, result = *node.input, node.output[0]
+    (value, indices), result = node.input, node.output[0]
     along = attribute(node, "axis", 0) % rules.rank(value)
     count = rules.rank(indices)
     rules.links.keep(value, along)

@@ -96,7 +96,7 @@ def attention(rules, node):
     """Heads of queries, keys, values and results; several heads of queries to one of keys go together."""
     if len([name for name in node.output if name]) > 1 or len([name for name in node.input[3:] if name]):
         return None
-    query, key, value, result = *node.input[:3], node.output[0]
+    (query, key, value), result = node.input[:3], node.output[0]
     sizes, links = rules.sizes.of, rules.links
     flat = rules.rank(query) == 3
     axis = 2 if flat else 1

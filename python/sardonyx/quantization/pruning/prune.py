@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 
@@ -42,11 +43,17 @@ class _Structured:
         times = layer_times(self.model, samples[:1], case.threads) if of == "time" else None
         self.selection = Selection(self.analysis, moments, of, tile, times)
         self.means = {(each.node.name, each.value): moments[each.value, each.axis].mean for each in self.analysis.consumers}
-        self.free = self.selection.lossless()
+        free = self.selection.lossless()
+        self.same = {unit: other for unit, other in self.selection.same().items() if not {unit, other} & free}
+        for unit, other in self.same.items():
+            self.selection.scores[other] += self.selection.scores[unit]
+        self.free = free | set(self.same)
 
     def pruned(self, amount):
         removed = self.selection.choose(amount, self.free)
-        surgery = Surgery(self.analysis, removed, self.means)
+        # Where the other of two goes as well, what both hold becomes a constant.
+        merged = {unit: other for unit, other in self.same.items() if other not in removed}
+        surgery = Surgery(self.analysis, removed, self.means, merged)
         model = surgery.run()
         if self.solve:
             model = reconstruct(self.analysis, surgery, self.case.finding.feeds, seed=self.case.seed)
@@ -89,6 +96,7 @@ def prune(
     if amount is not None and not 0 < amount < 1:
         raise ValueError(f"amount is a share between 0 and 1, not {amount}")
     case = Case(model, data, max_error, metric, holdout, threads, time_limit, timing_seconds, max_size, seed)
+    pruner: Any
     if kind == "structured":
         pruner = _Structured(case, of, reconstruct, keep, tile)
     else:

@@ -166,6 +166,28 @@ class Selection:
             found.update(chosen[: len(group.units) - 1])
         return found
 
+    def same(self) -> dict:
+        """{unit: another of its group that computes the same}, as all weights that make them are equal."""
+        found = {}
+        read = {(each.weight, each.weight_axis) for each in self.analysis.consumers}
+        for group in self.analysis.groups:
+            parts = [
+                (name, axis) for name, axis in group.parts
+                if name in self.analysis.index.initializers and (name, axis) not in read
+            ]  # fmt: skip
+            if not any(len(self.analysis.sizes.of[name]) > 1 for name, _ in parts):
+                continue
+            arrays = [
+                np.moveaxis(numpy_helper.to_array(self.analysis.index.initializers[name]), axis, 0) for name, axis in parts
+            ]
+            first: dict[bytes, int] = {}
+            for unit in group.units:
+                key = b"".join(array[group.parts[part] == unit].tobytes() for part, array in zip(parts, arrays))
+                left = first.setdefault(key, int(unit))
+                if left != unit:
+                    found[int(unit)] = left
+        return found
+
 
 def _same_everywhere(node) -> bool:
     """Whether a constant input gives all places of the output the same."""

@@ -24,13 +24,14 @@ class Surgery:
 
     :param removed: labels of units.
     :param values: {(consumer's node, value): the constant in the place of each place of the axis}; 0 where not given.
+    :param merged: {unit that is removed: unit that computes the same}, whose readers get the weights of both.
     """
 
-    def __init__(self, analysis, removed, values=None):
+    def __init__(self, analysis, removed, values=None, merged=None):
         self.analysis = analysis
         self.removed = np.zeros(len(analysis.labels), bool)
         self.removed[np.asarray(list(removed), np.int64)] = True
-        self.values = values or {}
+        self.values, self.merged = values or {}, merged or {}
         self.model = copy_of(analysis.model)
         self.graph = self.model.graph
         self._look_up()
@@ -56,6 +57,7 @@ class Surgery:
             known = all(name in sizes for name in (*node.input, *node.output) if name)
             if rule is not None and known and node.domain in ("", "ai.onnx"):
                 rule(node)
+        self._merge()
         for value, axis in self.analysis.links.starts:
             if value in self.analysis.index.initializers and not self.kept(value, axis).all():
                 tensor = self.weights[value]
@@ -74,6 +76,16 @@ class Surgery:
         self.weights = {tensor.name: tensor for tensor in self.graph.initializer}
         self.nodes = {node.name: node for node in self.graph.node}
 
+    def _merge(self) -> None:
+        """Adds the weights that read a place which goes to those that read the one that computes the same."""
+        for name, axis in {(each.weight, each.weight_axis) for each in self.analysis.consumers if self.merged}:
+            labels = self.analysis.places(name, axis)
+            array = np.moveaxis(numpy_helper.to_array(self.weights[name]).copy(), axis, 0)
+            for gone, left in self.merged.items():
+                array[labels == left] += array[labels == gone]
+            array = np.ascontiguousarray(np.moveaxis(array, 0, axis))
+            self.weights[name].CopyFrom(numpy_helper.from_array(array, name))
+
     def _constant(self, node, kind, values) -> str:
         self.number += 1
         name = f"{node.name}_{kind}"
@@ -91,7 +103,8 @@ class Surgery:
         kept = self.kept(consumer.value, consumer.axis)
         if values is None or kept.all():
             return
-        values = np.where(kept, 0.0, values)
+        labels = self.analysis.places(consumer.value, consumer.axis)
+        values = np.where(kept | np.isin(labels, list(self.merged)), 0.0, values)
         if not values.any():
             return
         node = self.nodes[consumer.node.name]
@@ -205,7 +218,8 @@ class Surgery:
                 start, stop = int(moved[axis][:start].sum()), int(moved[axis][:stop].sum())
             elif stop < 0:
                 stop = -(2**31)
-            starts.append(start), stops.append(stop), steps.append(step)
+            for numbers, number in zip((starts, stops, steps), (start, stop, step)):
+                numbers.append(number)
         if attribute(node, "starts") is not None:
             for name, numbers in (("starts", starts), ("ends", stops), ("axes", list(ends))):
                 _set(node, name, numbers)
