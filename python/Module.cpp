@@ -177,8 +177,8 @@ nb::object toArray(const std::vector<T> &numbers,
 
 nb::dict toDict(const Observation &seen, unsigned kinds) {
   nb::dict dict;
-  if (kinds & (runtime::ObserveRange | runtime::ObserveMoments |
-               runtime::ObserveBits))
+  if (kinds &
+      (runtime::ObserveRange | runtime::ObserveMoments | runtime::ObserveBits))
     dict["count"] = seen.count;
   if (kinds & runtime::ObserveRange) {
     dict["min"] = seen.least;
@@ -226,7 +226,8 @@ void defineSession(nb::module_ &m) {
           "start"_a)
       .def("take_observations",
            [](Session &s) {
-             auto all = unwrap(withoutGil([&] { return s.takeObservations(); }));
+             auto all =
+                 unwrap(withoutGil([&] { return s.takeObservations(); }));
              nb::dict dict;
              for (const auto &[name, tensor] : s.options().observe)
                dict[name.c_str()] = toDict(all[name], tensor.kinds);

@@ -95,8 +95,8 @@ void setTarget(mlir::Operation *op, TargetAttrInterface target);
 /// How much a kernel of `op` may hold, where no target says less or more.
 FusionLimits getFusionLimits(mlir::Operation *op);
 
-/// Whether `op` sees a value for nobody's result: what an operation is made part
-/// of is decided as if there were no such readers.
+/// Whether `op` sees a value for nobody's result: what an operation is made
+/// part of is decided as if there were no such readers.
 inline bool isObservation(mlir::Operation *op) {
   return mlir::isa<ObserveOp>(op);
 }

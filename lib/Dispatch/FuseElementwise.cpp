@@ -199,9 +199,9 @@ static bool shouldMoveReshape(OpOperand *reshaped) {
 
 namespace {
 
-/// Gives elementwise operations whose values are observed a copy for that, where
-/// they go into the operation that reads them: there it may be another sum or
-/// product than by themselves.
+/// Gives elementwise operations whose values are observed a copy for that,
+/// where they go into the operation that reads them: there it may be another
+/// sum or product than by themselves.
 class ObservedCopies {
 public:
   void run(ModuleOp module) {

@@ -201,8 +201,8 @@ static bool hasMoreOperands(ArrayRef<Operation *> ops, size_t most) {
 std::optional<GroupKind>
 sardonyx::classifyGroup(ArrayRef<Operation *> ops,
                         const sdx::FusionLimits &limits) {
-  const size_t count = llvm::count_if(
-      ops, [](Operation *op) { return !isObservation(op); });
+  const size_t count =
+      llvm::count_if(ops, [](Operation *op) { return !isObservation(op); });
   if (count > limits.operations ||
       (ops.size() > 1 && (hasMoreOperands(ops, limits.operands) ||
                           hasLongerBody(ops, limits.bodyOperations))))

@@ -47,8 +47,8 @@ private:
                                        b.getI64IntegerAttr(value));
     };
     constexpr int64_t kTypeBits = 8;
-    Value what = number(static_cast<int64_t>(op.getKinds()) |
-                        type << kTypeBits);
+    Value what =
+        number(static_cast<int64_t>(op.getKinds()) | type << kTypeBits);
     sdx::RuntimeCallOp::create(
         b, op.getLoc(), TypeRange(), "sdx_rt_observe_tensor",
         ValueRange{number(op.getSite()), what, number(op.getAxis().value_or(0)),

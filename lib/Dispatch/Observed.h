@@ -15,8 +15,8 @@ namespace sardonyx {
 /// Of the terminator of a body: what it computes is only observed.
 inline constexpr llvm::StringLiteral kObservedAttr = "sdx.observed";
 
-/// Whether `op` sees a value for nobody's result, or computes what is only seen:
-/// what an operation is made part of is decided as if there were no such
+/// Whether `op` sees a value for nobody's result, or computes what is only
+/// seen: what an operation is made part of is decided as if there were no such
 /// readers.
 inline bool isObservation(mlir::Operation *op) {
   if (sdx::isObservation(op))

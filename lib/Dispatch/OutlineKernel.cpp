@@ -65,7 +65,8 @@ public:
   Outliner(ArrayRef<Operation *> ops, GroupKind kind, SymbolTable &symbols)
       : ops(ops), onOneDomain(kind == GroupKind::Product ||
                               kind == GroupKind::Elementwise),
-        mayObserve(kind == GroupKind::Product), symbols(symbols), host(ops.front()) {
+        mayObserve(kind == GroupKind::Product), symbols(symbols),
+        host(ops.front()) {
     for (Operation *op : ops)
       members.insert(op);
   }

@@ -402,8 +402,8 @@ private:
     constexpr int64_t kTypeBits = 8;
     SmallVector<Value> args = {
         constant(observe.getSite()),
-        constant(static_cast<int64_t>(observe.getKinds()) |
-                 number << kTypeBits),
+        constant(static_cast<int64_t>(observe.getKinds()) | number
+                                                                << kTypeBits),
         address};
     if (observe.getExtent().empty()) {
       Value count = constant(1);
@@ -413,10 +413,9 @@ private:
             word(memref::DimOp::create(b, loc, observe.getValue(), dim)));
       args.append({constant(1), constant(0), count});
     } else {
-      args.append(
-          {word(observe.getExtent()[0]),
-           word(memref::DimOp::create(b, loc, observe.getValue(), 1)),
-           word(observe.getExtent()[1])});
+      args.append({word(observe.getExtent()[0]),
+                   word(memref::DimOp::create(b, loc, observe.getValue(), 1)),
+                   word(observe.getExtent()[1])});
     }
     LLVM::CallOp::create(b, loc,
                          declare("sdx_rt_observe",

@@ -37,10 +37,9 @@ void seeNumbers(int64_t begin, int64_t end, void *env) {
 void seeChannels(int64_t begin, int64_t end, void *env) {
   auto &tensor = *static_cast<SeenTensor *>(env);
   const int64_t size = tensor.channels * tensor.inner;
-  tensor.observations.addChannels(
-      tensor.site, tensor.type, RunContext::share(),
-      tensor.data + begin * size * tensor.bytes, end - begin, tensor.channels,
-      tensor.inner);
+  tensor.observations.addChannels(tensor.site, tensor.type, RunContext::share(),
+                                  tensor.data + begin * size * tensor.bytes,
+                                  end - begin, tensor.channels, tensor.inner);
 }
 
 } // namespace
@@ -66,8 +65,10 @@ static void observe(RuntimeCall &call) {
     return;
   constexpr int kTypeBits = 8;
   const int64_t type = what >> kTypeBits;
-  SeenTensor seen{*observations, site,  what, type, tensor.data,
-                  type == SDX_RT_F64 ? 8 : type == SDX_RT_F32 ? 4 : 2};
+  SeenTensor seen{
+      *observations, site,
+      what,          type,
+      tensor.data,   type == SDX_RT_F64 ? 8 : type == SDX_RT_F32 ? 4 : 2};
   seen.count = count;
   if (what & (ObserveRange | ObserveMoments | ObserveBits))
     run.parallelFor((count + kPart - 1) / kPart, 1, seeNumbers, &seen);

@@ -206,7 +206,8 @@ void countBits(const FloatRows &in, uint32_t *bins) {
   }
 }
 
-/// `count` numbers from place `first` on as f32: where they are, or in `buffer`.
+/// `count` numbers from place `first` on as f32: where they are, or in
+/// `buffer`.
 const float *asFloats(const void *data, int64_t type, int64_t first,
                       int64_t count, float *buffer) {
   if (type == SDX_RT_F32)
@@ -297,8 +298,7 @@ bool Observation::merge(const Observation &other) {
 //===----------------------------------------------------------------------===//
 
 Observations::Observations(size_t sites, unsigned threads)
-    : sites(sites), threads(threads), widths(sites),
-      slots(sites * threads) {}
+    : sites(sites), threads(threads), widths(sites), slots(sites * threads) {}
 
 Observations::~Observations() = default;
 
@@ -388,8 +388,8 @@ void Observations::addChannels(int64_t site, int64_t type, unsigned share,
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t i = 0; i < inner; i += kBlock) {
         int64_t count = std::min(kBlock, inner - i);
-        const float *numbers = asFloats(
-            data, type, (o * channels + c) * inner + i, count, buffer);
+        const float *numbers =
+            asFloats(data, type, (o * channels + c) * inner + i, count, buffer);
         double low = sums.channelLeast[c], high = sums.channelLargest[c];
         double absolute = 0, square = 0;
         for (int64_t k = 0; k < count; ++k) {

@@ -121,8 +121,7 @@ struct Session::Impl {
                                        const RunOptions &options);
 
   /// Calls `see` for all that runs of the session and of its variants observe.
-  void
-  forEachObserved(const std::function<void(runtime::Observations &)> &see);
+  void forEachObserved(const std::function<void(runtime::Observations &)> &see);
 
   /// Gives the system the memory that no run is using.
   void releaseMemory();

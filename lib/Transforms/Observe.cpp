@@ -95,8 +95,8 @@ public:
     if (has(ObservationKinds::Channels)) {
       if (!type.hasRank())
         return refuse("its channels are along no axis that is known");
-      int64_t axis = wanted.axis < 0 ? wanted.axis + type.getRank()
-                                     : wanted.axis;
+      int64_t axis =
+          wanted.axis < 0 ? wanted.axis + type.getRank() : wanted.axis;
       if (axis < 0 || axis >= type.getRank())
         return refuse("it has no axis " + std::to_string(wanted.axis) + ", " +
                       describe(type));
@@ -130,8 +130,7 @@ private:
       constexpr int64_t kOnnxFloat = 1; // TensorProto.FLOAT
       element = b.getF32Type();
       x = onnx::CastOp::create(b, loc, type.clone(element), x,
-                               /*round_mode=*/"up", /*saturate=*/1,
-                               kOnnxFloat);
+                               /*round_mode=*/"up", /*saturate=*/1, kOnnxFloat);
     }
     const int64_t columns = type.getShape().back();
     int64_t rows = 1;
@@ -191,8 +190,8 @@ std::string sardonyx::observeTensors(ModuleOp module,
       return wrong;
     NamedAttrList site;
     site.set("name", b.getStringAttr(wanted.name));
-    site.set("kinds", sdx::ObservationKindsAttr::get(module.getContext(),
-                                                     wanted.kinds));
+    site.set("kinds",
+             sdx::ObservationKindsAttr::get(module.getContext(), wanted.kinds));
     sites.push_back(site.getDictionary(module.getContext()));
   }
   if (!sites.empty())

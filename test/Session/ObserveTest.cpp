@@ -29,8 +29,8 @@ load(std::map<std::string, ObservedTensor> observe) {
 }
 
 TEST(Observe, AddsRunsOfAllVariants) {
-  auto session = load({{"d", {runtime::ObserveRange}},
-                       {"x", {runtime::ObserveMoments}}});
+  auto session =
+      load({{"d", {runtime::ObserveRange}}, {"x", {runtime::ObserveMoments}}});
   ASSERT_TRUE(session) << session.error().message();
   std::vector<float> x(24, 1.5f);
   for (std::vector<int64_t> shape :

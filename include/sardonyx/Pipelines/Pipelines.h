@@ -14,8 +14,8 @@
 #ifndef SARDONYX_PIPELINES_PIPELINES_H
 #define SARDONYX_PIPELINES_PIPELINES_H
 
-#include "sardonyx/Transforms/Observe.h"
 #include "sardonyx/Numerics.h"
+#include "sardonyx/Transforms/Observe.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"

@@ -21,12 +21,12 @@
 #include "sardonyx/Model/Error.h"
 #include "sardonyx/Model/Export.h"
 #include "sardonyx/Model/Profile.h"
-#include "sardonyx/Runtime/Observations.h"
 #include "sardonyx/Model/Runner.h"
 #include "sardonyx/Model/Types.h"
 #include "sardonyx/Model/Values.h"
 #include "sardonyx/Numerics.h"
 #include "sardonyx/Runtime/DeviceUse.h"
+#include "sardonyx/Runtime/Observations.h"
 #include "sardonyx/Session/CustomOps.h"
 #include <cstddef>
 #include <functional>

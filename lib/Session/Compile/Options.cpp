@@ -137,8 +137,8 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
                optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
                inputValues, distinctDims, denotedDims, initializers, customOps,
                numerics, precision, splitFloats, plan, remark, checkBounds,
-               profile, observe, perfMap, memoryLimit, compileTimeout, interrupted] =
-      options;
+               profile, observe, perfMap, memoryLimit, compileTimeout,
+               interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;

@@ -135,7 +135,8 @@ private:
   void emitRowStore(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                     mlir::Value memref, const Tile &tile, const RowState &row);
   /// Numbers of an observed value that the runtime has not seen yet: memory of
-  /// one row, and of how many there are; `first` is the place of a tile's first.
+  /// one row, and of how many there are; `first` is the place of a tile's
+  /// first.
   struct ObservedBuffer {
     mlir::Value numbers, count, first;
     /// Has the task's last ones be seen.

@@ -17,8 +17,8 @@ using namespace sardonyx;
 using namespace sardonyx::cpu;
 
 /// The buffers of what this task has seen: numbers of the tile's rows are put
-/// behind those of tiles before, and the runtime sees many at a time. Makes room
-/// for a tile.
+/// behind those of tiles before, and the runtime sees many at a time. Makes
+/// room for a tile.
 SmallVector<TileEvaluator::ObservedBuffer>
 TileEvaluator::prepareObserved(ImplicitLocOpBuilder &b, int64_t numbers) {
   SmallVector<ObservedBuffer> buffers;
@@ -39,8 +39,8 @@ TileEvaluator::prepareObserved(ImplicitLocOpBuilder &b, int64_t numbers) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(&block);
       buffer.numbers = memref::AllocaOp::create(
-          b, MemRefType::get(
-                 {1, size}, getElementTypeOrSelf(op.getValue().getType())));
+          b, MemRefType::get({1, size},
+                             getElementTypeOrSelf(op.getValue().getType())));
       buffer.count =
           memref::AllocaOp::create(b, MemRefType::get({}, b.getIndexType()));
       memref::StoreOp::create(b, math.constant(0), buffer.count, ValueRange());
