@@ -314,8 +314,7 @@ func.func private @chunks_share_a_panel(%x: memref<128x768xi8>, %w: memref<24x19
 // CHECK: %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[LANES]]
 // CHECK: vector.store %{{.*}}, %[[SEEN]][%c0, %[[NEXT]]] :
 // CHECK: sdx.observe %[[SEEN]][%c1, %{{.*}}] site 0 <range|bits> : memref<1x1024xf32>
-// CHECK-NEXT: memref.store %c0, %[[COUNT]][]
-// CHECK-NEXT: scf.reduce
+// CHECK: memref.store %c0, %[[COUNT]][] : memref<index>{{[[:space:]]+}}scf.reduce
 #row = affine_map<(m, n) -> (n)>
 #id = affine_map<(m, n) -> (m, n)>
 func.func private @observed(%a: memref<20x768xf32>, %b: memref<2x768x32xf32>,
