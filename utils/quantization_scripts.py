@@ -44,7 +44,8 @@ class Optimiser:
                   if os.path.exists(os.path.join(path, "onnxruntime", "transformers", "optimizer.py")))
     def find_spec(self, name, path=None, target=None):
         file = os.path.join(self.folder, name.rpartition(".")[2] + ".py")
-        if name.startswith("onnxruntime.transformers.") and "float16" not in name and "io_binding" not in name and os.path.exists(file):
+        here = "float16" in name or "io_binding" in name
+        if name.startswith("onnxruntime.transformers.") and not here and os.path.exists(file):
             return importlib.util.spec_from_file_location(name, file)
 sys.meta_path.insert(0, Optimiser())
 sys.path.append(Optimiser.folder)
@@ -60,6 +61,7 @@ class Step:
     arguments: tuple = ()
     prelude: str = ""
     optimiser: bool = False  # whether it needs onnxruntime.transformers beyond what Sardonyx has of it
+    alone: bool = False  # whether the import changes in the script's own lines, and not in packages that it imports
 
 
 @dataclasses.dataclass
@@ -136,14 +138,21 @@ def perform(script, checkouts, folder, engine):
     job = script.make(folder)
     place = folder / job.folder
     packages = [str(checkouts / name) for name in ("neural-compressor", "Olive", "optimum-onnx")]
+    search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = dict(
-        os.environ, SARDONYX_CACHE_DIR=str(folder / ".cache"), HF_HUB_OFFLINE="1", TORCH_HOME=str(folder / ".torch"),
-        HF_HOME=str(folder / ".hub"), PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", CUDA_VISIBLE_DEVICES="",
+        os.environ, SARDONYX_CACHE_DIR=str(folder / ".cache"), TORCH_HOME=str(folder / ".torch"), HF_HOME=str(folder / ".hub"),
+        HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", PATH=search,
         PYTHONPATH=os.pathsep.join([*packages, *filter(None, [os.environ.get("PYTHONPATH")])]),
     )  # fmt: skip
     said = ""
     for index, step in enumerate(job.steps):
-        install = "" if engine == "onnxruntime" else INSTALL + (OPTIMISER if step.optimiser else "")
+        install = INSTALL + (OPTIMISER if step.optimiser else "")
+        if engine == "onnxruntime" or step.alone:
+            install = ""
+        if engine != "onnxruntime" and step.alone:
+            text = (place / step.script).read_text()
+            text = re.sub(r"^import onnxruntime$", "import sardonyx as onnxruntime", text, flags=re.M)
+            (place / step.script).write_text(re.sub(r"^from onnxruntime\b", "from sardonyx", text, flags=re.M))
         code = START.format(prelude=install + step.prelude, arguments=[step.script, *step.arguments], folder=str(place))
         start = place / f".start_{index}.py"
         start.write_text(code)
@@ -199,7 +208,8 @@ def main():
         outcome = {True: "runs", False: "fails", None: "not run"}[passed]
         print(f"| {script.row} | {script.title} | {script.calls} | {outcome} | {reason} |".replace("\n", " "))
     whole = {script.row for script, *_ in rows} - {script.row for script, passed, _ in rows if not passed}
-    print(f"{len(whole)} of {len({script.row for script, *_ in rows})} rows run, {sum(bool(row[1]) for row in rows)} of {len(rows)} scripts")
+    count = len({script.row for script, *_ in rows})
+    print(f"{len(whole)} of {count} rows run, {sum(bool(row[1]) for row in rows)} of {len(rows)} scripts")
     return int(any(row[1] is False for row in rows))
 
 

@@ -45,7 +45,8 @@ class Network:
         return Path(path)
 
     def linear(self, value, size, result, **names):
-        return self.op("Add", self.op("MatMul", value, self.normal(size, result, scale=size**-0.5)), self.normal(result, scale=0.1), **names)
+        product = self.op("MatMul", value, self.normal(size, result, scale=size**-0.5))
+        return self.op("Add", product, self.normal(result, scale=0.1), **names)
 
     def convolve(self, value, size, result, kernel=3, stride=1, group=1):
         weights = self.normal(result, size // group, kernel, kernel, scale=(size // group * kernel * kernel / 2) ** -0.5)
@@ -92,7 +93,7 @@ def detector(path, size=608):
 
 
 def transformer(path, form, layers=2, hidden=64, heads=4, vocabulary=1000, positions=512):
-    """A transformer with the inputs and results of `form`: bert, glue (both with token types), llama, gpt2 (with past keys)."""
+    """A transformer with the inputs and results of `form`: bert, glue, llama, or gpt2, which has past keys."""
     net = Network(layers)
     long = lambda array: net.weight(np.array(array, np.int64))  # noqa: E731
     inputs = {"input_ids": (TensorProto.INT64, ["batch", "sequence"])}
@@ -192,7 +193,8 @@ def images(folder, count=6, size=96, names="{:012d}.jpg"):
 def pictures(name, size, count=4, scale=1 / 64, shift=-2.0):
     """Feeds for a `classifier` or a `detector`."""
     random = np.random.default_rng(12)
-    return [{name: (image(random, size) * np.float32(scale) + np.float32(shift)).transpose(2, 0, 1)[None].copy()} for _ in range(count)]
+    made = [image(random, size) * np.float32(scale) + np.float32(shift) for _ in range(count)]
+    return [{name: picture.transpose(2, 0, 1)[None].copy()} for picture in made]
 
 
 def sentence(random, words=12):
@@ -207,7 +209,8 @@ def squad(path, count=100):
         context = " ".join(sentence(random) for _ in range(4))
         answer = context.split()[5]
         place = context.index(answer)
-        question = {"id": f"q{index}", "question": sentence(random, 6)[:-1] + "?", "answers": [{"text": answer, "answer_start": place}]}
+        answers = [{"text": answer, "answer_start": place}]
+        question = {"id": f"q{index}", "question": sentence(random, 6)[:-1] + "?", "answers": answers}
         paragraphs.append({"context": context, "qas": [question]})
     path.write_text(json.dumps({"version": "1.1", "data": [{"title": "made", "paragraphs": paragraphs}]}))
 
@@ -215,10 +218,8 @@ def squad(path, count=100):
 def coco(path, names, size, categories):
     """Annotations in the form of COCO: one box a picture."""
     entries = [{"id": index + 1, "file_name": name, "width": size, "height": size} for index, name in enumerate(names)]
-    boxes = [
-        {"id": entry["id"], "image_id": entry["id"], "category_id": categories[0]["id"], "bbox": [8, 8, 40, 40], "area": 1600, "iscrowd": 0}
-        for entry in entries
-    ]
+    box = {"category_id": categories[0]["id"], "bbox": [8, 8, 40, 40], "area": 1600, "iscrowd": 0}
+    boxes = [{"id": entry["id"], "image_id": entry["id"], **box} for entry in entries]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"images": entries, "annotations": boxes, "categories": categories, "info": {}}))
 

@@ -9,13 +9,18 @@ LLAMA_FEEDS = {"kinds": ("position_ids",), "vocabulary": 64}
 # Modules that two scripts import and do not call when they quantise: the evaluation, and where temporary files go.
 LLAMA_MODULES = """
 import types
-for name in ("intel_extension_for_transformers", "intel_extension_for_transformers.llm", "intel_extension_for_transformers.llm.evaluation",
-             "intel_extension_for_transformers.llm.evaluation.lm_eval", "neural_compressor"):
+names = ["neural_compressor", "intel_extension_for_transformers"]
+for part in ("llm", "evaluation", "lm_eval"):
+    names.append(names[-1] + "." + part)
+for name in names:
     sys.modules[name] = types.ModuleType(name)
-sys.modules["intel_extension_for_transformers.llm.evaluation.lm_eval"].evaluate = None
+sys.modules[names[-1]].evaluate = None
 sys.modules["neural_compressor"].set_workspace = lambda folder: None
 """
-LLAMA_NOTE = "stand-ins for what is not called: intel_extension_for_transformers' evaluation, neural_compressor.set_workspace"
+LLAMA_NOTE = (
+    "stand-ins for what is imported and does not quantise: intel_extension_for_transformers' evaluation, "
+    "neural_compressor.set_workspace"
+)
 TRANSFORMERS_NOTE = "onnxruntime.transformers (its optimiser) is the installed onnxruntime's"
 # Pillow took this name away in release 10; the notebook is older.
 PILLOW = """
@@ -88,8 +93,9 @@ def bert_tensorrt(folder):
     data.transformer(folder / "model.onnx", "bert", vocabulary=vocabulary)
     data.squad(folder / "squad" / "dev-v1.1.json")
     feeds = data.tokens(vocabulary=vocabulary, sequence=128)
-    note = "sessions on the CPU, where it asks for TensorRT and CUDA; onnx.load_model's `format` may be False, as in onnx 1.8"
-    return Job([Step("e2e_tensorrt_bert_example.py", prelude=ONNX_FORMAT)], [("model.onnx", "qdq_model.onnx")], feeds, says="exact_match", note=note)
+    note = "on the CPU, where it asks for TensorRT and CUDA; onnx.load_model's `format` may be False, as in onnx 1.8"
+    step = Step("e2e_tensorrt_bert_example.py", prelude=ONNX_FORMAT)
+    return Job([step], [("model.onnx", "qdq_model.onnx")], feeds, says="exact_match", note=note)
 
 
 def yolo_table(folder):
@@ -104,7 +110,8 @@ def yolo_table(folder):
     ranges = {name: float(max(value) if isinstance(value, list) else value) for name, value in read_ranges(ranges)}
     model = onnx.load(str(folder / "yolov3-608.onnx"))
     names = [name for node in model.graph.node for name in node.output]
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in {v.name for v in model.graph.output})
+    results = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in results)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     feed = data.pictures("000_net", 608, 1, 1 / 255, 0)[0]
     largest = {name: float(np.abs(value).max()) for name, value in zip(names, session.run(names, feed))}
@@ -146,8 +153,9 @@ def yolo(folder):
     names = data.images(folder / "val2017", 3)
     categories = json.loads((folder / "coco-object-categories-2017.json").read_text())
     data.coco(folder / "annotations" / "instances_val2017.json", names, 96, categories)
-    note = "it writes a table, no model; numpy.int is given back, which numpy 1.24 dropped; sessions on the CPU, where it asks for TensorRT and CUDA"
-    return Job([Step("e2e_user_yolov3_example.py", prelude=NUMPY)], check=yolo_table, says="Average Precision", note=note)
+    note = "it writes no model; numpy.int is given back, which numpy 1.24 dropped; on the CPU, where it asks for TensorRT"
+    step = Step("e2e_user_yolov3_example.py", prelude=NUMPY)
+    return Job([step], check=yolo_table, says="Average Precision", note=note)
 
 
 def llama(folder, *arguments, bound):
@@ -193,7 +201,8 @@ def mobilenet(folder):
             module.momentum = None  # its statistics are then those of the one run below, and values keep their size
     with torch.no_grad():
         network(torch.from_numpy(np.concatenate([feed["input"] for feed in feeds])))
-    weights = folder / ".torch" / "hub" / "checkpoints" / torchvision.models.MobileNet_V2_Weights.IMAGENET1K_V1.url.split("/")[-1]
+    file = torchvision.models.MobileNet_V2_Weights.IMAGENET1K_V1.url.split("/")[-1]
+    weights = folder / ".torch" / "hub" / "checkpoints" / file
     weights.parent.mkdir(parents=True)
     torch.save(network.state_dict(), weights)
     (folder / "imagenet_classes.txt").write_text("\n".join(f"class {index}" for index in range(1000)))
@@ -213,8 +222,9 @@ def question_answering(folder):
     name = "csarron/mobilebert-uncased-squad-v2"
     vocabulary = data.word_pieces(folder / name)
     config = transformers.MobileBertConfig(
-        vocab_size=vocabulary, hidden_size=64, num_hidden_layers=2, intermediate_size=64, embedding_size=32, intra_bottleneck_size=32
-    )
+        vocab_size=vocabulary, hidden_size=64, num_hidden_layers=2, intermediate_size=64, embedding_size=32,
+        intra_bottleneck_size=32,
+    )  # fmt: skip
     transformers.MobileBertForQuestionAnswering(config).save_pretrained(folder / name)
     (folder / "app/src/main/res/raw").mkdir(parents=True, exist_ok=True)
     stem = "app/src/main/res/raw/csarron_mobilebert_uncased_squad_v2"
@@ -257,8 +267,10 @@ OLIVE_QUANTIZATION = """
 from olive.passes.onnx.quantization import OnnxDynamicQuantization, OnnxStaticQuantization
 made = DataConfig(name="made", load_dataset_config=DataComponentConfig(type="made_pictures"))
 run(OnnxStaticQuantization, "static.onnx", "model.onnx", data_config=made, per_channel=True)
-run(OnnxStaticQuantization, "entropy.onnx", "model.onnx", data_config=made, calibrate_method="Entropy", quant_format="QOperator")
-run(OnnxStaticQuantization, "config.onnx", "model.onnx", data_config=made, prepare_qdq_config=True, activation_type="uint8")
+operators = {"calibrate_method": "Entropy", "quant_format": "QOperator"}
+run(OnnxStaticQuantization, "entropy.onnx", "model.onnx", data_config=made, **operators)
+whole = {"prepare_qdq_config": True, "activation_type": "uint8"}
+run(OnnxStaticQuantization, "config.onnx", "model.onnx", data_config=made, **whole)
 run(OnnxDynamicQuantization, "dynamic.onnx", "model.onnx", precision="uint8")
 """
 OLIVE_PRECISION = """
@@ -331,7 +343,8 @@ def optimum(folder):
     feeds = data.tokens()
     np.savez(folder / "feeds.npz", **{name: np.concatenate([feed[name] for feed in feeds]) for name in feeds[0]})
     (folder / "quantize.py").write_text(OPTIMUM)
-    pairs = [("model/model.onnx", f"written/model_{name}.onnx") for name in ("dynamic", "minmax", "percentiles", "average", "partial")]
+    names = ("dynamic", "minmax", "percentiles", "average", "partial")
+    pairs = [("model/model.onnx", f"written/model_{name}.onnx") for name in names]
     return Job([Step("quantize.py", optimiser=True)], pairs, feeds, 0.25, note=TRANSFORMERS_NOTE)
 
 
@@ -349,8 +362,9 @@ def compressor_dynamic(folder):
     (folder / "bert" / "config.json").write_text('{"model_type": "bert"}')
     data.transformer(folder / "model.onnx", "glue", vocabulary=vocabulary)
     data.glue(folder / "MRPC")
-    arguments = ("--model_path", "model.onnx", "--model_name_or_path", "bert", "--data_path", "MRPC", "--max_seq_length", "32")
-    step = Step("main.py", (*arguments, "--output_model", "written.onnx", "--tune"), optimiser=True)
+    arguments = ("--model_path", "model.onnx", "--model_name_or_path", "bert", "--data_path", "MRPC")
+    arguments = (*arguments, "--max_seq_length", "32", "--output_model", "written.onnx", "--tune")
+    step = Step("main.py", arguments, optimiser=True)
     return Job([step], [("model.onnx", "written.onnx")], data.tokens(vocabulary=vocabulary), note=TRANSFORMERS_NOTE)
 
 
@@ -372,11 +386,13 @@ def ryzen(folder):
     pairs = [("models/resnet_trained_for_cifar10.onnx", "models/resnet_quantized.onnx")]
     prelude = "\nimport torchvision.datasets\ntorchvision.datasets.CIFAR10._check_integrity = lambda self: True\n"
     prelude += "import torchvision.datasets.cifar as cifar\ncifar.check_integrity = lambda *names: True\n"
-    return Job([Step("resnet_quantize.py", prelude=prelude)], pairs, data.pictures("input", 32, 4, 1 / 255, 0), 0.2)
+    note = "its own names are Sardonyx'; the quantiser is amd-quark's, on onnxruntime's inner classes by operator"
+    step = Step("resnet_quantize.py", prelude=prelude, alone=True)
+    return Job([step], pairs, data.pictures("input", 32, 4, 1 / 255, 0), 0.2, note=note)
 
 
 def opencv_zoo(folder):
-    """Every network of its list is opened when the script is loaded, so each of these files must be there; three are quantised."""
+    """The script opens every network of its list when it is loaded, so each of these files must be there; three are quantised."""
     import re
 
     script = (folder / "tools/quantize/quantize-ort.py").read_text()
@@ -397,24 +413,54 @@ def opencv_zoo(folder):
     return Job([Step("quantize-ort.py", chosen)], pairs[:1], data.pictures("input", 112, 4, 1, 0), 0.2, folder="tools/quantize")
 
 
+CPU = "quantization/image_classification/cpu"
+MODELS = "quantization/language_model"
+WEIGHTS = f"{MODELS}/llama/weight_only_quant"
+TENSORRT = "create_calibrator(Percentile), compute_range, write_calibration_table, QDQQuantizer"
+OLIVE = "quant_pre_process, quantize_static, quantize_dynamic, get_qdq_config, a patched MinMaxCalibrater"
+OPTIMUM_CALLS = "registries, create_calibrator, compute_data, QDQQuantizer, ONNXQuantizer"
+HALF = "float_to_float16_max_diff, convert_float_to_float16"
+YOLO = "quantization/object_detection/trt/yolov3"
+RESNET = "examples/image_recognition/resnet50/quantization/ptq_static"
 SCRIPTS = [
-    Script(1, EXAMPLES, "quantization/image_classification/cpu", "image_classification/cpu/run.py", "quantize_static(QDQ, per_channel)", classification),
-    Script(2, EXAMPLES, "quantization/image_classification/cpu", "image_classification/cpu/run_qdq_debug.py", "qdq_loss_debug", classification_debug),
-    Script(2, EXAMPLES, "quantization/language_model/gpt2", "language_model/gpt2/run_qdq_debug.py", "qdq_loss_debug", gpt2_debug),
-    Script(3, EXAMPLES, "quantization/language_model/gpt2", "language_model/gpt2/run_qdq.py", "quantize_static(QDQ)", gpt2),
-    Script(4, EXAMPLES, "quantization/nlp/bert/trt", "nlp/bert/trt/e2e_tensorrt_bert_example.py", "create_calibrator(Percentile), compute_range, write_calibration_table, QDQQuantizer", bert_tensorrt),
-    Script(5, EXAMPLES, "quantization/object_detection/trt/yolov3", "object_detection/trt/yolov3/e2e_user_yolov3_example.py", "create_calibrator(Entropy), write_calibration_table", yolo),
-    Script(6, EXAMPLES, "quantization/language_model/llama/smooth_quant", "language_model/llama/smooth_quant/main.py", "quantize_static(QOperator, SmoothQuant)", smooth_quant),
-    Script(7, EXAMPLES, "quantization/language_model/llama/weight_only_quant", "language_model/llama/weight_only_quant/main.py (RTN)", "MatMul4BitsQuantizer", weight_only),
-    Script(7, EXAMPLES, "quantization/language_model/llama/weight_only_quant", "language_model/llama/weight_only_quant/main.py (GPTQ)", "MatMul4BitsQuantizer", weight_only_gptq),
-    Script(8, EXAMPLES, "quantization/notebooks/imagenet_v2", "notebooks/imagenet_v2/mobilenet.ipynb", "quantize_static", mobilenet),
-    Script(8, EXAMPLES, "mobile/examples/question_answering/android", "mobile/question_answering/prepare_model.py", "quantize_dynamic", question_answering),
-    Script(9, "microsoft/Olive", "", "olive/passes/onnx/quantization.py", "quant_pre_process, quantize_static, quantize_dynamic, get_qdq_config, a patched MinMaxCalibrater", olive_quantization),
-    Script(9, "microsoft/Olive", "", "olive/passes/onnx/mixed_precision.py", "float_to_float16_max_diff, convert_float_to_float16", olive_precision),
+    Script(1, EXAMPLES, CPU, f"{CPU}/run.py", "quantize_static(QDQ, per_channel)", classification),
+    Script(2, EXAMPLES, CPU, f"{CPU}/run_qdq_debug.py", "qdq_loss_debug", classification_debug),
+    Script(2, EXAMPLES, f"{MODELS}/gpt2", f"{MODELS}/gpt2/run_qdq_debug.py", "qdq_loss_debug", gpt2_debug),
+    Script(3, EXAMPLES, f"{MODELS}/gpt2", f"{MODELS}/gpt2/run_qdq.py", "quantize_static(QDQ)", gpt2),
+    Script(
+        4, EXAMPLES, "quantization/nlp/bert/trt", "quantization/nlp/bert/trt/e2e_tensorrt_bert_example.py", TENSORRT,
+        bert_tensorrt,
+    ),
+    Script(5, EXAMPLES, YOLO, f"{YOLO}/e2e_user_yolov3_example.py", "create_calibrator(Entropy), write_calibration_table", yolo),
+    Script(
+        6, EXAMPLES, f"{MODELS}/llama/smooth_quant", f"{MODELS}/llama/smooth_quant/main.py",
+        "quantize_static(QOperator, SmoothQuant)", smooth_quant,
+    ),
+    Script(7, EXAMPLES, WEIGHTS, f"{WEIGHTS}/main.py (RTN)", "MatMul4BitsQuantizer", weight_only),
+    Script(7, EXAMPLES, WEIGHTS, f"{WEIGHTS}/main.py (GPTQ)", "MatMul4BitsQuantizer", weight_only_gptq),
+    Script(
+        8, EXAMPLES, "quantization/notebooks/imagenet_v2", "quantization/notebooks/imagenet_v2/mobilenet.ipynb",
+        "quantize_static", mobilenet,
+    ),
+    Script(
+        8, EXAMPLES, "mobile/examples/question_answering/android",
+        "mobile/examples/question_answering/android/prepare_model.py", "quantize_dynamic", question_answering,
+    ),
+    Script(9, "microsoft/Olive", "", "olive/passes/onnx/quantization.py", OLIVE, olive_quantization),
+    Script(9, "microsoft/Olive", "", "olive/passes/onnx/mixed_precision.py", HALF, olive_precision),
     Script(9, "microsoft/Olive", "", "olive/passes/onnx/bnb_quantization.py", "MatMulBnb4Quantizer", olive_bnb),
-    Script(10, "huggingface/optimum-onnx", "", "ORTQuantizer", "registries, create_calibrator, compute_data, QDQQuantizer, ONNXQuantizer", optimum),
-    Script(11, "onnx/neural-compressor", "examples/image_recognition/resnet50/quantization/ptq_static", "resnet50/ptq_static/main.py", "subclass of StaticQuantConfig", compressor_static),
-    Script(11, "onnx/neural-compressor", "examples/nlp/bert/quantization/ptq_dynamic", "bert/ptq_dynamic/main.py", "subclass of DynamicQuantConfig", compressor_dynamic),
-    Script(12, "amd/RyzenAI-SW", "CNN-examples/getting_started_resnet/int8", "getting_started_resnet/int8/resnet_quantize.py", "CalibrationDataReader, quark.onnx on onnxruntime.quantization", ryzen),
-    Script(12, "opencv/opencv_zoo", ".", "tools/quantize/quantize-ort.py", "quant_pre_process, quantize_static(QOperator)", opencv_zoo),
+    Script(10, "huggingface/optimum-onnx", "", "ORTQuantizer", OPTIMUM_CALLS, optimum),
+    Script(11, "onnx/neural-compressor", RESNET, f"{RESNET}/main.py", "subclass of StaticQuantConfig", compressor_static),
+    Script(
+        11, "onnx/neural-compressor", "examples/nlp/bert/quantization/ptq_dynamic",
+        "examples/nlp/bert/quantization/ptq_dynamic/main.py", "subclass of DynamicQuantConfig", compressor_dynamic,
+    ),
+    Script(
+        12, "amd/RyzenAI-SW", "CNN-examples/getting_started_resnet/int8",
+        "CNN-examples/getting_started_resnet/int8/resnet_quantize.py", "CalibrationDataReader, QuantType, QuantFormat", ryzen,
+    ),
+    Script(
+        12, "opencv/opencv_zoo", ".", "tools/quantize/quantize-ort.py", "quant_pre_process, quantize_static(QOperator)",
+        opencv_zoo,
+    ),
 ]  # fmt: skip
