@@ -38,7 +38,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 # onnxruntime's optimiser of transformers and its helpers, which are no part of quantisation and which Sardonyx has not: the
 # installed onnxruntime's own files, on Sardonyx' sessions.
 OPTIMISER = """
-import importlib.metadata, importlib.util, os
+import importlib.util, os
 class Optimiser:
     folder = next(os.path.join(path, "onnxruntime", "transformers") for path in sys.path
                   if os.path.exists(os.path.join(path, "onnxruntime", "transformers", "optimizer.py")))
@@ -49,6 +49,8 @@ class Optimiser:
             return importlib.util.spec_from_file_location(name, file)
 sys.meta_path.insert(0, Optimiser())
 sys.path.append(Optimiser.folder)
+import onnxruntime.transformers
+onnxruntime.transformers.optimizer = importlib.import_module("onnxruntime.transformers.optimizer")
 """
 LIMIT = 900  # seconds a script
 

@@ -63,7 +63,7 @@ class Network:
         return self.op("Add", scaled, self.normal(size, scale=0.1))
 
 
-def classifier(path, size, classes=10, name="input", batch=1, opset=13):
+def classifier(path, size, classes=10, name="input", batch=1, opset=13, pooled=True):
     """An image classifier [batch, 3, size, size] → [batch, classes] with a residual and a depthwise convolution."""
     net = Network(size)
     value = net.op("Relu", net.convolve(net.op("Mul", name, net.weight(np.float32(0.5))), 3, 16, 3, 2))
@@ -71,8 +71,10 @@ def classifier(path, size, classes=10, name="input", batch=1, opset=13):
     deep = net.op("Relu", net.convolve(narrow, 32, 32, 3, 1, 32))
     value = net.op("Relu", net.op("Add", net.convolve(deep, 32, 32, 1), narrow))
     value = net.op("Relu", net.convolve(net.op("MaxPool", value, kernel_shape=[2, 2], strides=[2, 2]), 32, 64, 3, 2))
-    flat = net.op("Flatten", net.op("GlobalAveragePool", value))
-    net.op("Gemm", flat, net.normal(classes, 64, scale=0.125), net.normal(classes, scale=0.1), outputs=["output"], transB=1)
+    places = 1 if pooled else (size // 16) ** 2
+    flat = net.op("Flatten", net.op("GlobalAveragePool", value) if pooled else value)
+    weights = net.normal(classes, 64 * places, scale=0.125), net.normal(classes, scale=0.1)
+    net.op("Gemm", flat, *weights, outputs=["output"], transB=1)
     inputs = {name: (TensorProto.FLOAT, [batch, 3, size, size])}
     return net.save(path, inputs, {"output": (TensorProto.FLOAT, [batch, classes])}, opset)
 
@@ -116,9 +118,8 @@ def transformer(path, form, layers=2, hidden=64, heads=4, vocabulary=1000, posit
     outputs, split = {}, long([0, 0, heads, hidden // heads])
     for layer in range(layers):
         normal = net.normalize(value, hidden)
-        query, key, content = (
-            net.op("Transpose", net.op("Reshape", net.linear(normal, hidden, hidden), split), perm=[0, 2, 1, 3]) for _ in range(3)
-        )
+        parts = [net.op("Reshape", net.linear(normal, hidden, hidden), split) for _ in range(3)]
+        query, key, content = (net.op("Transpose", part, perm=[0, 2, 1, 3]) for part in parts)
         if form == "gpt2":
             inputs[f"past_{layer}"] = (TensorProto.FLOAT, [2, "batch", heads, "past", hidden // heads])
             outputs[f"present_{layer}"] = (TensorProto.FLOAT, [2, "batch", heads, "total", hidden // heads])

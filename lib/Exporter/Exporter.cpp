@@ -155,6 +155,8 @@ private:
   /// The oldest versions in which every operator has its latest form.
   void writeVersions(::onnx::ModelProto &proto) {
     versions.try_emplace("", 17);
+    for (const std::string &domain : options.domains)
+      versions.try_emplace(domain, 1);
     int64_t irVersion = 8;
     auto addType = [&](Type type) {
       if (auto tensor = dyn_cast<TensorType>(type))

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sardonyx {
 
@@ -27,6 +28,9 @@ struct ExportOptions {
   uint64_t externalThreshold = 1024;
   /// The name of that file in the model's folder; empty: `<model>.data`.
   std::string externalFile;
+  /// Operator sets to import, in version 1, whether or not the model has
+  /// operators of them: for tools that add some to the file.
+  std::vector<std::string> domains;
 };
 
 /// Writes `@main_graph` of an onnx-level module as a model whose operator sets

@@ -42,6 +42,7 @@ static MaybeError save(const ModelSource &model, const std::string &path,
   exporting.externalData = !weights.name.empty();
   exporting.externalThreshold = weights.minBytes;
   exporting.externalFile = weights.name;
+  exporting.domains = {"com.microsoft"};
   NewFiles files;
   auto written = files.add(path);
   if (!written)
