@@ -78,7 +78,9 @@ def gpt2(folder):
     for index, feed in enumerate(feeds):
         np.savez(folder / "test_input" / f"batch_{index}.npz", **feed)
     run = Step("run_qdq.py", ("--input_model", "model.onnx", "--output_model", "model.quant.onnx"))
-    return Job([run], [("model.onnx", "model.quant.onnx")], feeds)
+    # Static quantisation at its defaults rounds the scores after the mask of -10000 is added: onnxruntime's own file is 0.34
+    # away. sardonyx.quantization.quantize with a bound leaves them in float.
+    return Job([run], [("model.onnx", "model.quant.onnx")], feeds, 0.4, note="the masked scores are rounded, as by onnxruntime")
 
 
 def gpt2_debug(folder):
@@ -186,7 +188,8 @@ def mobilenet(folder):
     (folder / "mobilenet.py").write_text("\n".join(line for line in lines if not line.startswith("!")))
     pairs = [("mobilenet_v2_float.onnx", "mobilenet_v2_uint8.onnx")]
     note = "the notebook's cells, without its lines for the shell; weights are random"
-    return Job([Step("mobilenet.py", prelude=PILLOW)], pairs, feeds, 0.2, note=note)
+    # Roundings grow in a deep network of random weights: onnxruntime's own file is 0.27 away.
+    return Job([Step("mobilenet.py", prelude=PILLOW)], pairs, feeds, 0.35, note=note)
 
 
 def question_answering(folder):
@@ -215,7 +218,7 @@ def question_answering(folder):
         path = folder / f"{stem}_quant_with_pre_post_processing.onnx"
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         text = ["where was the river ?", "the old city was found in the north under a great river ."]
-        given = session.run(None, {session.get_inputs()[0].name: np.array([text]).reshape(-1)})
+        given = session.run(None, {session.get_inputs()[0].name: np.array([text])})
         return f"the whole pipeline answers {given[0].ravel()[0]!r}"
 
     return Job([Step("prepare_model.py", prelude=KEEP + EXPORT)], pairs, feeds, check=answer, note=note)
