@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import numpy as np
-
 from ..contract.case import Case
 from ..contract.layer_times import layer_times
 from ..contract.result import Refused, Result
@@ -38,7 +36,10 @@ class _Structured:
         kept = set(check_nodes(keep, self.model, "keep"))
         self.analysis = Analysis(self.model, samples[0], kept)
         if not self.analysis.groups:
-            raise Refused("Nothing of this model can be removed: no weights meet on an axis that neither inputs, outputs nor sizes that are read hold.")
+            raise Refused(
+                "Nothing of this model can be removed: no weights meet on an axis that neither inputs, outputs nor sizes "
+                "that are read hold."
+            )
         moments = moments_of(self.analysis, samples)
         times = layer_times(self.model, samples[:1], case.threads) if of == "time" else None
         self.selection = Selection(self.analysis, moments, of, tile, times)
@@ -108,7 +109,8 @@ def prune(
     best = search.at(amount) if amount is not None else search.most()
     if not case.judge.holds(best.score):
         judge = case.judge
-        what = f"with {100 * best.amount:.3g} % of its {pruner_text(kind, of)} removed" if amount is not None else "without anything"
+        removed = of if kind == "structured" else "weights"
+        what = f"with {100 * best.amount:.3g} % of its {removed} removed"
         raise Refused(
             f"No pruned model reaches {judge.goal()}: {what} it has {judge.metric.text(best.score.value)}.", search.report
         )
@@ -121,10 +123,6 @@ def prune(
             )
             raise Refused(sentence, search.report)
     return case.finish(best.model, None, search.report, best.score, speed, output, {"pruning": best.report})
-
-
-def pruner_text(kind, of) -> str:
-    return of if kind == "structured" else "weights"
 
 
 class _Trial:

@@ -182,7 +182,8 @@ class Zeros:
             mask = mask_of(self._saliency(each), share, self.kind, self.block)
             changed = np.empty_like(rows)
             changed[:, order] = np.where(mask, 0, ordered)
-            mean = np.repeat(self.moments[each.value, each.axis].mean, rows.shape[1] // self.moments[each.value, each.axis].mean.size)
+            mean = self.moments[each.value, each.axis].mean
+            mean = np.repeat(mean, rows.shape[1] // len(mean))
             return changed, (rows - changed) @ mean
         found = sums[each.node.name]
         fitted, _ = solve(found, rows, DAMPING)
