@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 import onnx
@@ -31,7 +32,7 @@ class SessionObserver:
         self.model, self.tensors = model, list(tensors)
         self.bits, self.per_channel = bits, per_channel
         self.index = GraphIndex(model.graph)
-        self.session = None
+        self.session: Any = None
         self.seen: dict[str, Observation] = {}
         self.runs = 0
 

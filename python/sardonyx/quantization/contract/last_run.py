@@ -25,7 +25,7 @@ def main(folder: Path, threads: int) -> None:
 
 def _loads_in_onnxruntime(folder) -> str:
     try:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-untyped]
     except ImportError:
         return "not installed"
     try:

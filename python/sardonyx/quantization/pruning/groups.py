@@ -92,11 +92,11 @@ class Analysis:
             if any(name in self.index.initializers for name, _ in keys):
                 by_axes.setdefault(tuple(keys), []).append(label)
         groups = []
-        for keys, labels in by_axes.items():
+        for parts, labels in by_axes.items():
             if len(labels) < 2:
                 continue
             group = Group(np.array(sorted(labels)))
-            for part in keys:
+            for part in parts:
                 here = self.labels[self.links.places(*part)]
                 group.parts[part] = np.where(np.isin(here, group.units), here, -1)
             groups.append(group)

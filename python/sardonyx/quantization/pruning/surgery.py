@@ -210,7 +210,9 @@ class Surgery:
             return
         axes = [axis for axis, (_, step) in ends.items() if step == 1]
         moved = {axis: self.kept(node.input[0], axis) for axis in axes}
-        starts, stops, steps = [], [], []
+        starts: list[int] = []
+        stops: list[int] = []
+        steps: list[int] = []
         for axis, (start, step) in ends.items():
             count = self.analysis.sizes.of[node.output[0]][axis]
             stop = start + step * count
