@@ -67,6 +67,8 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   if (sizes.areBytes)
     return sizes.type.isF32();
   // Its products are multiply-adds of f32, unless pairs of bf16 are multiplied.
+  // Sums of bf16 in tile registers are no faster: scores go through memory
+  // then.
   const bool arePairs =
       sizes.type.isBF16() && getBf16() != Bf16Product::Generic;
   const bool isWidened = sizes.type.isBF16() && !arePairs;
@@ -84,8 +86,7 @@ bool TargetAttr::hasAttention(const sdx::AttentionSizes &sizes) const {
   constexpr int64_t kLong = 128, kFewQueries = 4, kManyKeys = 192;
   if (arePairs)
     return true;
-  return getF32() == F32Product::Fma && isWithin(sizes.depth, kLong) &&
-         isWithin(sizes.columns, kLong) &&
+  return isWithin(sizes.depth, kLong) && isWithin(sizes.columns, kLong) &&
          (isOpen || isWidened || sizes.keys >= kManyKeys ||
           isWithin(sizes.queries, kFewQueries));
 }

@@ -35,8 +35,7 @@ namespace {
 /// Whether runs give tensors of such a type.
 bool isComputed(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && type.hasStaticShape() &&
-         type.getElementType().isIntOrFloat();
+  return type && type.hasStaticShape() && type.getElementType().isIntOrFloat();
 }
 
 /// Some values that are computed in one run.
@@ -74,10 +73,9 @@ private:
           isKept(op) || !isFoldable(op->getResult(0)))
         return;
       for (Value result : op->getResults())
-        if (isComputed(result) && llvm::any_of(result.getUsers(),
-                                               [&](Operation *user) {
-                                                 return !isFoldableOp(user);
-                                               }))
+        if (isComputed(result) &&
+            llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return !isFoldableOp(user); }))
           add(result);
     });
   }
@@ -89,8 +87,8 @@ private:
     if (!isNew)
       return known->second;
     SetVector<Operation *> makers;
-    const bool result = collectConstantMakers(value, makers) &&
-                        llvm::none_of(makers, isKept);
+    const bool result =
+        collectConstantMakers(value, makers) && llvm::none_of(makers, isKept);
     return foldable[value.getDefiningOp()] = result;
   }
 
@@ -220,7 +218,8 @@ private:
       return;
     SmallVector<Value> operands(op->getOperands());
     op->erase();
-    for (Value operand : llvm::SetVector<Value>(operands.begin(), operands.end()))
+    for (Value operand :
+         llvm::SetVector<Value>(operands.begin(), operands.end()))
       eraseUnread(operand.getDefiningOp());
   }
 

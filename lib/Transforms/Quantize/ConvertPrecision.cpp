@@ -75,7 +75,8 @@ private:
   /// What a value was before it became f32.
   Value getNarrow(Value value) {
     auto cast = value.getDefiningOp<onnx::CastOp>();
-    auto type = cast ? dyn_cast<TensorType>(cast.getInput().getType()) : nullptr;
+    auto type =
+        cast ? dyn_cast<TensorType>(cast.getInput().getType()) : nullptr;
     return type && type.getElementType() == narrow ? cast.getInput() : nullptr;
   }
 
@@ -83,7 +84,8 @@ private:
     const Place place = getPlace(op);
     StringRef operation = op->getName().stripDialect();
     if (place == Place::Never || !isa<onnx::ONNXDialect>(op->getDialect()) ||
-        isConstantOnlyOp(op) || llvm::is_contained(exclude, getNameOfNode(op)) ||
+        isConstantOnlyOp(op) ||
+        llvm::is_contained(exclude, getNameOfNode(op)) ||
         llvm::is_contained(excludedOps, operation) ||
         !llvm::any_of(op->getOperands(), [&](Value v) { return isWide(v); }) ||
         !llvm::any_of(op->getResults(), [&](Value v) { return isWide(v); }))
@@ -95,7 +97,7 @@ private:
         if (fits(operand))
           continue;
         remarkOn(op) << "stays f32: a constant operand has numbers beyond "
-            << narrow;
+                     << narrow;
         return false;
       }
       if (place == Place::BesideOthers && !getNarrow(operand))
@@ -156,9 +158,10 @@ private:
       }
     SmallVector<Type> types;
     for (Value result : op->getResults())
-      types.push_back(isWide(result) ? llvm::cast<TensorType>(result.getType())
-                                           .clone(narrow)
-                                     : result.getType());
+      types.push_back(
+          isWide(result)
+              ? llvm::cast<TensorType>(result.getType()).clone(narrow)
+              : result.getType());
     OperationState state(op->getLoc(), op->getName(), operands, types,
                          op->getAttrs());
     Operation *converted = b.create(state);
@@ -261,9 +264,8 @@ private:
             auto cast = value.getDefiningOp<onnx::CastOp>();
             operand.set(cast && cast.getInput().getType() == to
                             ? cast.getInput()
-                            : onnx::CastOp::create(
-                                  b, to, value, "up", 1,
-                                  *onnx::getDataType(narrow)));
+                            : onnx::CastOp::create(b, to, value, "up", 1,
+                                                   *onnx::getDataType(narrow)));
             if (cast && cast->use_empty())
               cast->erase();
           }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Cross-layer equalisation (Nagel et al., "Data-Free Quantization Through Weight
-// Equalization and Bias Correction", arXiv:1906.04721).
+// Cross-layer equalisation (Nagel et al., "Data-Free Quantization Through
+// Weight Equalization and Bias Correction", arXiv:1906.04721).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,8 +30,8 @@ struct Pair {
   SmallVector<OpOperand *> addends;
 };
 
-/// Whether f(s * x) is s * f(x) for positive s, channel by channel. Channels lie
-/// along the last dimension or the second one.
+/// Whether f(s * x) is s * f(x) for positive s, channel by channel. Channels
+/// lie along the last dimension or the second one.
 bool isHomogeneous(Operation *op, bool alongLast) {
   if (isa<onnx::ReluOp, onnx::LeakyReluOp, onnx::IdentityOp>(op))
     return true;
@@ -70,8 +70,8 @@ OpOperand *getChannelAddend(Operation *op, Value value, int64_t channels) {
   OpOperand &other = op->getOpOperand(op->getOperand(0) == value ? 1 : 0);
   RankedTensorType type = getWeightType(other.get());
   if (!type || type.getRank() == 0 || type.getNumElements() != channels ||
-      type.getShape().back() != channels || op->getResult(0).getType() !=
-      value.getType())
+      type.getShape().back() != channels ||
+      op->getResult(0).getType() != value.getType())
     return nullptr;
   return &other;
 }
@@ -131,10 +131,11 @@ public:
     // A channel that is zero on one side stays.
     Value both = math.binary<onnx::MulOp>(large, next);
     Value ratio = math.binary<onnx::DivOp>(large, next);
-    Value scale = math.select(math.isPositive(both),
-                              math.unary<onnx::SqrtOp>(ratio),
-                              math.scalar(large, 1));
-    pair.first.weight->set(math.binary<onnx::DivOp>(first, alongOutputs(scale)));
+    Value scale =
+        math.select(math.isPositive(both), math.unary<onnx::SqrtOp>(ratio),
+                    math.scalar(large, 1));
+    pair.first.weight->set(
+        math.binary<onnx::DivOp>(first, alongOutputs(scale)));
     pair.second.weight->set(scaleInputs(second, scale));
     if (Value bias = pair.first.getBias())
       pair.first.op->setOperand(2, math.binary<onnx::DivOp>(bias, scale));
@@ -179,8 +180,8 @@ private:
     const int64_t rank = op.type.getRank();
     Value weight = op.weight->get();
     if (op.groups == 1 || isa<onnx::ConvTransposeOp>(op.op))
-      return math.reshape(
-          math.largest(weight, getOtherDims(rank, op.depthDim)), {outputs});
+      return math.reshape(math.largest(weight, getOtherDims(rank, op.depthDim)),
+                          {outputs});
     // [groups, outputs of a group, inputs, window...]
     return math.reshape(
         math.largest(splitGroups(weight, op), getOtherDims(rank + 1, {0, 2})),
@@ -209,8 +210,7 @@ private:
     return math.reshape(weight, shape);
   }
   Value unit(Value like, ArrayRef<int64_t> shape) {
-    auto element =
-        cast<RankedTensorType>(like.getType()).getElementType();
+    auto element = cast<RankedTensorType>(like.getType()).getElementType();
     Value zeros = math.zeros(element, shape);
     return math.binary<onnx::AddOp>(zeros, math.scalar(zeros, 1));
   }
@@ -220,8 +220,7 @@ private:
   int64_t outputs;
 };
 
-struct OnnxEqualizePass
-    : sardonyx::impl::OnnxEqualizeBase<OnnxEqualizePass> {
+struct OnnxEqualizePass : sardonyx::impl::OnnxEqualizeBase<OnnxEqualizePass> {
   using OnnxEqualizeBase::OnnxEqualizeBase;
 
   void runOnOperation() override {

@@ -92,12 +92,11 @@ struct OnnxPrunePass : sardonyx::impl::OnnxPruneBase<OnnxPrunePass> {
   using OnnxPruneBase::OnnxPruneBase;
 
   void runOnOperation() override {
-    std::optional<Kind> parsed =
-        llvm::StringSwitch<std::optional<Kind>>(kind)
-            .Case("magnitude", Kind::Magnitude)
-            .Case("2:4", Kind::TwoOfFour)
-            .Case("block", Kind::Block)
-            .Default(std::nullopt);
+    std::optional<Kind> parsed = llvm::StringSwitch<std::optional<Kind>>(kind)
+                                     .Case("magnitude", Kind::Magnitude)
+                                     .Case("2:4", Kind::TwoOfFour)
+                                     .Case("block", Kind::Block)
+                                     .Default(std::nullopt);
     if (failed(checkOptions(parsed)) ||
         failed(checkNodeNames(getOperation(), exclude, "exclude")))
       return signalPassFailure();
@@ -108,10 +107,9 @@ struct OnnxPrunePass : sardonyx::impl::OnnxPruneBase<OnnxPrunePass> {
       ImplicitLocOpBuilder b(op->getLoc(), op);
       Value pruned = prune(Pruner(b, *layer), *parsed, *layer);
       if (!pruned)
-        remarkOn(op)
-            << "keeps its weights, of "
-            << layer->type << ": their sizes are no multiples of "
-            << (*parsed == Kind::Block ? "the block's" : "4");
+        remarkOn(op) << "keeps its weights, of " << layer->type
+                     << ": their sizes are no multiples of "
+                     << (*parsed == Kind::Block ? "the block's" : "4");
       else
         layer->weight->set(pruned);
     });

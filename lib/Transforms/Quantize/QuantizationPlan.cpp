@@ -143,8 +143,8 @@ private:
 
 } // namespace
 
-llvm::Expected<QuantizationPlan>
-QuantizationPlan::parse(StringRef text, MLIRContext *context) {
+llvm::Expected<QuantizationPlan> QuantizationPlan::parse(StringRef text,
+                                                         MLIRContext *context) {
   llvm::Expected<json::Value> parsed = json::parse(text);
   if (!parsed)
     return parsed.takeError();
@@ -153,8 +153,7 @@ QuantizationPlan::parse(StringRef text, MLIRContext *context) {
     return complain("a plan is a JSON object");
   if (top->getInteger("version") != 1)
     return complain("the plan is not of version 1");
-  if (StringRef format = top->getString("format").value_or("");
-      format != "QDQ")
+  if (StringRef format = top->getString("format").value_or(""); format != "QDQ")
     return complain("the plan's format is '" + format +
                     "'; onnx-quantize writes QDQ");
   const json::Object *tensors = top->getObject("tensors");
@@ -180,13 +179,12 @@ QuantizationPlan::parse(StringRef text, MLIRContext *context) {
   return plan;
 }
 
-llvm::Expected<QuantizationPlan>
-QuantizationPlan::load(StringRef path, MLIRContext *context) {
+llvm::Expected<QuantizationPlan> QuantizationPlan::load(StringRef path,
+                                                        MLIRContext *context) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!file)
     return complain("cannot read '" + path + "': " + file.getError().message());
-  llvm::Expected<QuantizationPlan> plan =
-      parse((*file)->getBuffer(), context);
+  llvm::Expected<QuantizationPlan> plan = parse((*file)->getBuffer(), context);
   if (!plan)
     return complain(path + ": " + llvm::toString(plan.takeError()));
   return plan;

@@ -118,8 +118,7 @@ private:
             RankedTensorType::get(tensor.shape, tensor.floatType), scales));
     auto zeros = makeZeroPoint(tensor);
     if (!zeros)
-      return fail("a zero point of tensor '" + name +
-                  "' is beyond its type");
+      return fail("a zero point of tensor '" + name + "' is beyond its type");
     result.zeroPoint = onnx::createConstant(b, b.getLoc(), *zeros);
     return result;
   }
@@ -143,8 +142,8 @@ private:
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       const int64_t size = type.getDimSize(dim);
       if (ShapedType::isDynamic(size) ||
-          shape[dim] != (dim == axis ? llvm::divideCeil(size, tensor.block)
-                                     : size))
+          shape[dim] !=
+              (dim == axis ? llvm::divideCeil(size, tensor.block) : size))
         return false;
     }
     return true;
@@ -212,8 +211,8 @@ private:
     }
     auto found = plan.tensors.find(*source);
     if (found == plan.tensors.end() || !parameters.count(*source))
-      return fail("tensor '" + name + "' takes the scale of '" +
-                  tensor.shares + "', which has none");
+      return fail("tensor '" + name + "' takes the scale of '" + tensor.shares +
+                  "', which has none");
     return quantize(name, found->second);
   }
 
@@ -261,14 +260,14 @@ private:
     };
     Value scaled = *value;
     if (tensor.beta != 1) {
-      scaled = keep(math.binary<onnx::MulOp>(
-          scaled, math.scalar(scaled, tensor.beta)));
+      scaled = keep(
+          math.binary<onnx::MulOp>(scaled, math.scalar(scaled, tensor.beta)));
       for (Operation *user : (*value).getUsers())
         if (auto gemm = dyn_cast<onnx::GemmOp>(user))
           gemm.setBetaAttr(b.getF32FloatAttr(1));
     }
-    Value quotient = keep(math.binary<onnx::DivOp>(
-        keep(math.cast(scaled, f64)), math.cast(by->scale, f64)));
+    Value quotient = keep(math.binary<onnx::DivOp>(keep(math.cast(scaled, f64)),
+                                                   math.cast(by->scale, f64)));
     Value whole =
         math.cast(clamp(b, math.unary<onnx::RoundOp>(quotient)), by->type);
     Value numbers =

@@ -40,17 +40,17 @@ bool sardonyx::quantizeDynamically(const WeightedOp &layer) {
   if (layer.outputDim == 0)
     weight = math.transpose(weight, {1, 0});
   const int64_t columns = layer.countOutputs();
-  Value scale = math.reshape(getScale(math, math.largest(weight, {0}), 127),
-                             {columns});
+  Value scale =
+      math.reshape(getScale(math, math.largest(weight, {0}), 127), {columns});
   Value zero = math.zeros(b.getI8Type(), {columns});
   Value bytes = math.quantize(weight, scale, zero, b.getI8Type(), /*axis=*/1);
   Type ui8 = b.getIntegerType(8, /*isSigned=*/false);
   auto rounded = onnx::DynamicQuantizeLinearOp::create(
       b, type.clone(ui8), RankedTensorType::get({}, b.getF32Type()),
       RankedTensorType::get({}, ui8), x);
-  Value sums = onnx::MatMulIntegerOp::create(
-      b, result.clone(b.getI32Type()), rounded.getY(), bytes,
-      rounded.getYZeroPoint(), nullptr);
+  Value sums = onnx::MatMulIntegerOp::create(b, result.clone(b.getI32Type()),
+                                             rounded.getY(), bytes,
+                                             rounded.getYZeroPoint(), nullptr);
   if (gemm && !gemm.getAlpha().isExactlyValue(1))
     scale = math.binary<onnx::MulOp>(
         scale, math.scalar(scale, gemm.getAlpha().convertToDouble()));
@@ -104,8 +104,8 @@ bool sardonyx::quantizeWeights(const WeightedOp &layer, unsigned bits,
                  most),
         shape);
   }
-  Value zero = math.zeros(
-      integer, cast<RankedTensorType>(scale.getType()).getShape());
+  Value zero =
+      math.zeros(integer, cast<RankedTensorType>(scale.getType()).getShape());
   Value integers = math.quantize(weight, scale, zero, integer, axis, block);
   layer.weight->set(math.dequantize(integers, scale, zero, axis, block));
   return true;

@@ -168,8 +168,8 @@ Value WeightMath::markLargest(Value x, int64_t count, int64_t axis) {
   auto top = onnx::TopKOp::create(b, type.clone(shape), indices, x,
                                   integers({count}), axis);
   Type element = type.getElementType();
-  auto ones = DenseElementsAttr::get(type.clone(shape),
-                                     b.getFloatAttr(element, 1));
+  auto ones =
+      DenseElementsAttr::get(type.clone(shape), b.getFloatAttr(element, 1));
   return onnx::ScatterElementsOp::create(
       b, type, zeros(element, type.getShape()), top.getIndices(),
       onnx::createConstant(b, b.getLoc(), ones), axis);

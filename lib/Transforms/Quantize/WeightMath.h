@@ -14,8 +14,8 @@
 #define SARDONYX_LIB_TRANSFORMS_QUANTIZE_WEIGHTMATH_H
 
 #include "dialects/ONNX/ONNX.h"
-#include "sardonyx/Transforms/ConstantOnly.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "sardonyx/Transforms/ConstantOnly.h"
 
 #include <optional>
 #include <string>
