@@ -48,7 +48,7 @@ def SDX_ObservationKindsAttr
     : EnumAttr<SDX_Dialect, SDX_ObservationKinds, "kinds"> {
   let summary = "What is kept of a value";
   let description = [{
-    The numbers of the bits are those of `sardonyx/Runtime/Observations.h`.
+    The numbers of the bits are those of `sardonyx/Runtime/Observation.h`.
 
     ```mlir
     #sdx.kinds<range|bits>

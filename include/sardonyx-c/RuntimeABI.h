@@ -150,7 +150,7 @@ enum { SDX_RT_F32 = 0, SDX_RT_F16 = 1, SDX_RT_BF16 = 2, SDX_RT_F64 = 3 };
 
 /// Adds numbers to what the calling thread sees of the observed tensor `site`:
 /// the first `count` of each of `rows` rows that begin `stride` numbers apart.
-/// `what`: the kinds of observations (sardonyx/Runtime/Observations.h) and,
+/// `what`: the kinds of observations (sardonyx/Runtime/Observation.h) and,
 /// from bit 8 on, the numbers' type. Only code that is compiled to observe
 /// calls it.
 void sdx_rt_observe(int64_t site, int64_t what, const void *data, int64_t rows,

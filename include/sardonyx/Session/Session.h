@@ -26,7 +26,7 @@
 #include "sardonyx/Model/Values.h"
 #include "sardonyx/Numerics.h"
 #include "sardonyx/Runtime/DeviceUse.h"
-#include "sardonyx/Runtime/Observations.h"
+#include "sardonyx/Runtime/Observation.h"
 #include "sardonyx/Session/CustomOps.h"
 #include <cstddef>
 #include <functional>
