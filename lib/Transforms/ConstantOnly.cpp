@@ -15,9 +15,15 @@
 using namespace mlir;
 using namespace sardonyx;
 
+bool sardonyx::isRepeatable(Operation *op) {
+  return isMemoryEffectFree(op) && !op->getNumRegions() &&
+         !op->hasTrait<onnx::DrawsNumbers>();
+}
+
 bool sardonyx::collectConstantMakers(Value value,
-                                     SetVector<Operation *> &makers) {
-  constexpr size_t limit = 4096;
+                                     SetVector<Operation *> &makers,
+                                     function_ref<bool(Operation *)> allowed,
+                                     size_t limit) {
   const size_t before = makers.size();
   auto add = [&](Value made) {
     Operation *op = made.getDefiningOp();
@@ -31,9 +37,8 @@ bool sardonyx::collectConstantMakers(Value value,
     Operation *op = makers[i];
     if (op->hasTrait<OpTrait::ConstantLike>())
       continue;
-    if (!isMemoryEffectFree(op) || op->getNumRegions() ||
-        op->hasTrait<onnx::DrawsNumbers>() || makers.size() - before > limit ||
-        !llvm::all_of(op->getOperands(), add))
+    if (!allowed(op) || !llvm::all_of(op->getOperands(), add) ||
+        makers.size() - before > limit)
       return false;
   }
   return true;

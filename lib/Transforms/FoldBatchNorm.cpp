@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sardonyx/Transforms/ConstantOnly.h"
 #include "sardonyx/Transforms/Passes.h"
 
 #include "dialects/SDX/SDX.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace sardonyx {
@@ -23,27 +23,13 @@ namespace {
 
 /// Whether `value` is a constant, or what a few steps make of constants. Steps
 /// that contract or dequantize are none: these are recognised as they are.
-bool isConstantOnly(Value value) {
-  constexpr size_t limit = 256;
+bool isMadeInFewSteps(Value value) {
+  constexpr size_t kMostSteps = 256;
   SetVector<Operation *> makers;
-  auto add = [&](Value made) {
-    Operation *op = made.getDefiningOp();
-    if (op)
-      makers.insert(op);
-    return op != nullptr;
+  auto isStep = [](Operation *op) {
+    return op->hasTrait<onnx::Elementwise>() || op->hasTrait<onnx::MovesData>();
   };
-  if (!add(value))
-    return false;
-  for (size_t i = 0; i < makers.size(); ++i) {
-    Operation *op = makers[i];
-    if (op->hasTrait<OpTrait::ConstantLike>())
-      continue;
-    if (!op->hasTrait<onnx::Elementwise>() && !op->hasTrait<onnx::MovesData>())
-      return false;
-    if (!llvm::all_of(op->getOperands(), add) || makers.size() > limit)
-      return false;
-  }
-  return true;
+  return collectConstantMakers(value, makers, isStep, kMostSteps);
 }
 
 /// Conv and ConvTranspose differ in where the output channels of the weights
@@ -91,7 +77,7 @@ private:
         ShapedType::isDynamic(channels))
       return rewriter.notifyMatchFailure(norm, "not a float type and size");
     inputs.push_back(conv.getW());
-    if (!llvm::all_of(inputs, isConstantOnly))
+    if (!llvm::all_of(inputs, isMadeInFewSteps))
       return rewriter.notifyMatchFailure(norm, "weights are computed");
     return success();
   }

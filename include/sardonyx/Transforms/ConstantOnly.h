@@ -9,15 +9,21 @@
 #define SARDONYX_TRANSFORMS_CONSTANTONLY_H
 
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace sardonyx {
 
+/// Whether an operator always gives the same of the same operands.
+bool isRepeatable(mlir::Operation *op);
+
 /// Adds to `makers` all operations that `value` follows from, if these are
-/// operators on constants that always give the same; the constants are among
-/// them. False for others, and where there are thousands.
-bool collectConstantMakers(mlir::Value value,
-                           llvm::SetVector<mlir::Operation *> &makers);
+/// constants, and operators on them that are among `allowed`. False for others,
+/// and where there are more than `limit`.
+bool collectConstantMakers(
+    mlir::Value value, llvm::SetVector<mlir::Operation *> &makers,
+    llvm::function_ref<bool(mlir::Operation *)> allowed = isRepeatable,
+    size_t limit = 4096);
 
 /// Whether `value` follows from constants alone.
 bool isConstantOnly(mlir::Value value);

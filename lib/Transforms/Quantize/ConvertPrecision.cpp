@@ -113,7 +113,7 @@ private:
   /// yet to be computed nothing is known.
   bool fits(Value constant) {
     auto op = constant.getDefiningOp<onnx::ConstantOp>();
-    if (!op || narrow.getWidth() != 16 || !narrow.isF16())
+    if (!op || !narrow.isF16())
       return true;
     constexpr float kMost = 65504;
     auto isSmall = [&](float number) {

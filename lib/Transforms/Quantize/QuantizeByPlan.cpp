@@ -149,14 +149,6 @@ private:
     return true;
   }
 
-  static APFloat toFloat(double value, FloatType type) {
-    APFloat number(value);
-    bool ignored;
-    number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
-                   &ignored);
-    return number;
-  }
-
   static std::optional<DenseElementsAttr>
   makeZeroPoint(const TensorPlan &tensor) {
     auto type = RankedTensorType::get(tensor.shape, tensor.type);

@@ -74,15 +74,20 @@ static RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-Value WeightMath::scalar(Value like, double value) {
-  auto element = llvm::cast<FloatType>(getType(like).getElementType());
+APFloat sardonyx::toFloat(double value, FloatType type) {
   APFloat number(value);
   bool ignored;
-  number.convert(element.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+  number.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
                  &ignored);
+  return number;
+}
+
+Value WeightMath::scalar(Value like, double value) {
+  auto element = llvm::cast<FloatType>(getType(like).getElementType());
   return onnx::createConstant(
       b, b.getLoc(),
-      DenseElementsAttr::get(RankedTensorType::get({}, element), number));
+      DenseElementsAttr::get(RankedTensorType::get({}, element),
+                             toFloat(value, element)));
 }
 
 Value WeightMath::integers(ArrayRef<int64_t> values) {

@@ -94,6 +94,9 @@ private:
   mlir::ImplicitLocOpBuilder &b;
 };
 
+/// `value`, rounded to the nearest number of a type.
+llvm::APFloat toFloat(double value, mlir::FloatType type);
+
 /// All dimensions below `rank` but those in `without`.
 llvm::SmallVector<int64_t> getOtherDims(int64_t rank,
                                         llvm::ArrayRef<int64_t> without);
