@@ -307,8 +307,14 @@ private:
 
   static void eraseDeadOps(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op))
+      if (isOpTriviallyDead(&op) || isUnreadLoop(&op))
         op.erase();
+  }
+
+  /// Whether a loop has lost all results, as nobody reads them. The checks that
+  /// are left in it are not made, like those of any value that nobody reads.
+  static bool isUnreadLoop(Operation *op) {
+    return isa<scf::ForallOp>(op) && op->getNumResults() == 0;
   }
 };
 

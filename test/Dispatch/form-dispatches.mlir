@@ -357,3 +357,19 @@ func.func @observed(%a: tensor<8x4xf32>, %b: tensor<4x16xf32>) -> tensor<8xf32> 
   sdx.observe %r site 3 <range> : tensor<8xf32>
   return %r : tensor<8xf32>
 }
+
+// -----
+
+// A loop whose results nobody reads is left out with its checks.
+// CHECK-LABEL: func.func @checks_alone
+// CHECK-NOT:     scf.forall
+// CHECK-NOT:     sdx.kernel
+func.func @checks_alone(%i: tensor<?xi64>, %n: index, %d: index) -> index {
+  scf.forall (%k) in (%n) {
+    %e = tensor.extract %i[%k] : tensor<?xi64>
+    %x = arith.index_cast %e : i64 to index
+    %c = arith.cmpi ult, %x, %d : index
+    sdx.check %c, "index {0} is out of range for a dimension of size {1}"(%x, %d)
+  } {mapping = [#sdx.task]}
+  return %n : index
+}

@@ -51,7 +51,7 @@ def test_commands_exist(page):
     missing = []
     for block in re.findall(r"```(?:sh|shell|bash)\n(.*?)```", page.read_text(), re.S):
         for line in block.replace("\\\n", " ").splitlines():
-            words = line.split("#")[0].replace("|", " | ").split()
+            words = line.split("#")[0].replace("||", "|").replace("|", " | ").split()
             words = [word for word in words if not re.match(r"[A-Z_]+=", word)]  # variables for the command
             starts = [words[0]] + [words[i + 1] for i, w in enumerate(words[:-1]) if w == "|"] if words else []
             for word in starts:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numerics import constant
-from onnx import helper
+from onnx import helper, parser
 from operators import run, same_as_onnxruntime
 
 import sardonyx
@@ -121,3 +121,14 @@ def test_sequences_of_no_steps(op, gates, direction):
     node = helper.make_node(op, names, outputs, hidden_size=5, direction=direction)
     for lengths in ([4, 0, 2], [0, 0, 0]):
         same_as_onnxruntime([node], {**feeds, "n": np.array(lengths, np.int32)}, outputs, 14)
+
+
+@pytest.mark.parametrize("sizes", [[5, 4], ["A", "B"]])
+def test_shape_of_what_nobody_reads(sizes, load):
+    text = ", ".join(map(str, sizes))
+    model = parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : 18]> g (int64[N] i, float[{text}] t) => (int64[2] s, int64 n) '
+        "{ y = Gather<axis = 0>(t, i) s = Shape(y) z = Add(y, y) n = Size(z) }"
+    )
+    shape, size = load(model).run(None, {"i": np.array([0, 1, 2]), "t": np.zeros((5, 4), np.float32)})
+    assert shape.tolist() == [3, 4] and size == 12

@@ -164,6 +164,26 @@ def test_metrics(random):
         metric_of("top5", True)
 
 
+def test_metrics_take_the_output_that_has_scores(random):
+    """Estimators of scikit-learn give classes first, then their probabilities; and others give maps."""
+    scores, wanted = random.standard_normal((2, 5, 4)).astype(np.float32)
+    labels = np.array([0, 1, 2, 3, 0])
+
+    def value(name, outputs, expected, labelled=False):
+        metric = metric_of(name, labelled)
+        return metric.value(metric.rows(outputs, expected, labelled))
+
+    for classes in (np.array([7, 7, 7, 7, 7]), np.array(["a"] * 5, object), [{"a": 1.0}] * 5):
+        for name in ("top1", "kl"):
+            assert value(name, [classes, scores], labels, True) == value(name, [scores], labels, True)
+        for name in ("top1", "kl", "l2", "cosine", "mse"):
+            assert value(name, [classes, scores], [classes, wanted]) == value(name, [scores], [wanted])
+    assert value("top1", [np.array([0, 1, 2, 0, 1])], labels, True) == 0.6
+    assert value("top1", [np.array([0, 1, 2, 0, 1])], [labels]) == 0.6
+    with pytest.raises(ValueError, match="no output of the model is a tensor of"):
+        value("l2", [np.array(["a"], object)], [np.array(["a"], object)])
+
+
 def test_bounds_that_samples_cannot_tell_are_refused(tmp_path):
     network = Network("digits_cnn")
     feeds, labels = [{"x": network.x[:60]}], [network.y[:60]]

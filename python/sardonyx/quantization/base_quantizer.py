@@ -42,7 +42,7 @@ logger = logging.getLogger("sardonyx")
 # Options that say how a graph is written, beside what each tensor becomes.
 GRAPH_OPTIONS = (
     "AddQDQPairToWeight", "BlockSize", "DedicatedQDQPair", "DefaultTensorType", "EnableSubgraph",
-    "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "OpTypesToExcludeOutputQuantization", "QuantizeBias",
+    "FloatWithinKernels", "ForceQuantizeNoInputCheck", "MatMulConstBOnly", "OpTypesToExcludeOutputQuantization", "QuantizeBias",
     "QDQKeepRemovableActivations", "UseQDQContribOps", "ActivationSymmetric",
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from .contract.samples import with_labels
 from .data_folders import FolderDataReader
 from .equalization import equalize
 from .float16 import convert_precision
+from .kernel_values import WITHIN
 from .matmul_nbits_quantizer import _METHODS, MatMulNBitsQuantizer, config_of
 from .model_files import load_model, save_model, size_of
 from .plan import METADATA_KEY
@@ -79,6 +80,10 @@ def _parser():
     group.add_argument("--op-types", nargs="+", metavar="OP", help="operators to quantise")
     group.add_argument("--include", nargs="+", metavar="NODE", help="names or patterns of nodes to quantise")
     group.add_argument("--exclude", nargs="+", metavar="NODE", help="names or patterns of nodes that stay float")
+    group.add_argument(
+        "--target", choices=["sardonyx", "onnxruntime"], default="sardonyx",
+        help="which runtime's kernels round where they read and write; the model runs in both",
+    )  # fmt: skip
     group = parser.add_argument_group("int2, int3, int4")
     group.add_argument("--method", choices=sorted(_METHODS), default="default", help="gptq and awq need --data")
     group.add_argument("--block-size", type=int, default=32, help="numbers that share a scale (32)")
@@ -129,7 +134,7 @@ def _within_bounds(given):
         model, data, given.max_error if given.max_error.endswith("%") else float(given.max_error), metric_of_argument(given.metric),
         given.min_speedup, None if given.dry_run else given.output, given.precision, given.holdout, given.exclude,
         given.threads, given.time_limit, max_size=given.max_size, seed=given.seed,
-        calibration=CalibrationMethod[given.calibration], correct_biases=given.correct_biases,
+        target=given.target, calibration=CalibrationMethod[given.calibration], correct_biases=given.correct_biases,
     )  # fmt: skip
 
 
@@ -162,7 +167,10 @@ def _quantized(given):
             not given.per_tensor, activation_type=QuantType.from_string(given.activations),
             weight_type=QuantType.from_string(given.weights), nodes_to_quantize=given.include,
             nodes_to_exclude=given.exclude, calibrate_method=CalibrationMethod[given.calibration],
-            extra_options={"SmoothQuant": given.smooth, "BiasCorrection": given.correct_biases},
+            extra_options={
+                "SmoothQuant": given.smooth, "BiasCorrection": given.correct_biases,
+                "FloatWithinKernels": given.target == "sardonyx",
+            },
         )  # fmt: skip
     if given.precision == "int8-dynamic":
         return quantize_dynamic(
@@ -191,7 +199,8 @@ def _report(given, model) -> str:
     for node in nodes.values():
         counts[node["precision"]] = counts.get(node["precision"], 0) + 1
     lines.append("nodes: " + ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
-    kept = [(name, node.get("reason", "")) for name, node in nodes.items() if node["precision"] == "float"]
+    floats = [(name, node.get("reason", "")) for name, node in nodes.items() if node["precision"] == "float"]
+    kept = [(name, reason) for name, reason in floats if reason != WITHIN]
     width = max((len(name) for name, _ in kept), default=0)
     lines += [f"  float: {name:{width}}  {reason}".rstrip() for name, reason in kept]
     return "\n".join(lines)

@@ -27,6 +27,7 @@ EXTRA_OPTIONS = {
     "CalibMaxIntermediateOutputs": "taken and not needed: calibration keeps no outputs",
     "CalibStridedMinMax": "samples of a reader to collect at a time",
     "CalibPercentile": "share of numbers that a range holds, in % (99.999)",
+    "FloatWithinKernels": "values between a product and the elementwise operators after it stay float (QDQ)",
     "QuantizeBias": "biases as i32 (QDQ); by default",
     "SmoothQuant": "move outliers of activations into weights first",
     "SmoothQuantAlpha": "how much of them, from 0 to 1 (.5)",

@@ -94,6 +94,9 @@ class QDQMatMul(QDQOperatorBase):
 class QDQNormalization(QDQOperatorBase):
     def quantize(self):
         node = self.node
+        if node.input[0] in self.quantizer.within:
+            self.quantize_outputs()
+            return
         self.quantizer.quantize_activation_tensor(node.input[0])
         if self.quantizer.is_input_a_initializer(node.input[1]):
             self.quantize_weight(1, default_axis=1, op_type=node.op_type)

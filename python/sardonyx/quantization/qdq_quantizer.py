@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from .base_quantizer import BaseQuantizer, scales_for_bias
 from .formulas import normalize_axis
+from .kernel_values import WITHIN, values_within_kernels
 from .model_files import needs_contrib_ops
 from .names import __producer__, __version__, ms_domain
 from .plan import NodePlan, Plan, TensorPlan
@@ -77,6 +78,7 @@ class QDQQuantizer(BaseQuantizer):
         self.tensors_to_quantize: dict[str, _Mark] = {}
         self.bias_to_quantize: dict[str, _BiasMark] = {}
         self.quantization_params = self.activation_plans()
+        self.within = values_within_kernels(self.model.model.graph) if option("FloatWithinKernels", False) else set()
         self.receivers: dict[str, list] = {}  # {tensor: nodes that are quantised and read it}
         self.dequantized = {
             name: node for node in self.model.nodes() if node.op_type == DEQUANT_OP_NAME for name in node.output
@@ -85,7 +87,7 @@ class QDQQuantizer(BaseQuantizer):
     # What operators call.
 
     def _mark(self, name: str, mark: _Mark) -> None:
-        if name in self.tensors_to_quantize and mark.shares is None:
+        if name in self.within or (name in self.tensors_to_quantize and mark.shares is None):
             return
         if self.index.element_type(name) is None:
             logger.warning("the type of tensor '%s' can't be told, and it is not quantised", name)
@@ -155,7 +157,8 @@ class QDQQuantizer(BaseQuantizer):
         rank = len(self.initializers[tensor_name].dims)
         valid, front = normalize_axis(axis, rank)
         if not valid:
-            logger.warning("weight '%s' of rank %d has no axis %d and gets one scale", tensor_name, rank, axis)
+            if given:
+                logger.warning("weight '%s' of rank %d has no axis %d and gets one scale", tensor_name, rank, axis)
             return False, None
         return True, front
 
@@ -195,6 +198,8 @@ class QDQQuantizer(BaseQuantizer):
             )
             for name in node.input:
                 self.receivers.setdefault(name, []).append(node)
+        if self.within:
+            self._release_inner_nodes()
         tensors = self.plan.tensors
         for name, mark in self.tensors_to_quantize.items():
             if name in self.initializers:
@@ -213,6 +218,16 @@ class QDQQuantizer(BaseQuantizer):
         order = [*self.tensors_to_quantize, *self.bias_to_quantize]
         self.plan.tensors = {name: tensors[name] for name in order if name in tensors}
         return self.plan
+
+    def _release_inner_nodes(self) -> None:
+        """Nodes all of whose values stay float are float, too."""
+        for node in self.model.nodes():
+            values = [name for name in (*node.input, *node.output) if name]
+            entry = self.plan.nodes.get(node.name or node.output[0])
+            chosen = entry is not None and entry.precision not in ("float", "removed")
+            inside = chosen and any(name in self.within for name in values)
+            if inside and not any(self.is_tensor_quantized(name) for name in values):
+                entry.precision, entry.reason = "float", WITHIN
 
     def _reason(self, node) -> str:
         if node.op_type not in self.op_types_to_quantize:

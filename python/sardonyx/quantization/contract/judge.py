@@ -75,12 +75,16 @@ class Judge:
         return float(low), float(high)
 
     def resolution(self) -> float:
-        """The least loss of top-1 that the rows can tell, or 0 for metrics whose rows are compared in pairs."""
+        """The least loss of top-1 that the rows can tell, or 0 for metrics whose rows are compared in pairs.
+
+        It is the lesser of two ends of 95 %: of a share of right answers, and, since both models see the same rows, of
+        a loss that none of the rows shows (3 / rows).
+        """
         if self.metric.name != "top1":
             return 0.0
         count, share = len(self.before.rows), self.before.value
         share = min(max(share, 1 / count), 1 - 1 / count) if count > 1 else 0.5
-        return 1.96 * (share * (1 - share) / count) ** 0.5
+        return min(1.96 * (share * (1 - share) / count) ** 0.5, 3 / count)
 
     def goal(self) -> str:
         value = self.before.value - self.bound if self.metric.better == "higher" else self.before.value + self.bound

@@ -72,10 +72,13 @@ def histograms_of(result) -> dict[str, dict]:
             zero, scale = float(tensor.zero_point), float(tensor.scale)
             ranges[name] = (float(least) - zero) * scale, (float(largest) - zero) * scale
     errors = result.report.get("errors", {})
+    model = quant_pre_process(result.original)
+    index = GraphIndex(model.graph)
+    ranges = {name: ends for name, ends in ranges.items() if name in index.producers or name in index.inputs}
     names = sorted(ranges, key=lambda name: -(errors.get(name) or 0.0))[:_HISTOGRAMS]
     if not names:
         return {}
-    observer = SessionObserver(quant_pre_process(result.original), names, bits=True)
+    observer = SessionObserver(model, names, bits=True)
     for feeds in result.samples:
         observer.run(feeds)
     found = {}

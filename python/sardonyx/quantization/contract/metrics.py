@@ -19,6 +19,22 @@ def _rows(array) -> np.ndarray:
     return array.reshape(len(array), -1) if array.ndim > 1 else array.reshape(1, -1)
 
 
+def _numbers(outputs) -> list[int]:
+    """Which outputs are compared: those of floats; where there are none, those of integers. Classes and the like that a
+    model chooses by its floats say nothing of how far these are off."""
+    kinds = [each.dtype.kind if isinstance(each, np.ndarray) else "" for each in outputs]
+    numbers = [at for at, kind in enumerate(kinds) if kind in ("f", "V")] or [at for at, kind in enumerate(kinds) if kind in ("i", "u", "b")]
+    if not numbers:
+        raise ValueError("a metric compares numbers, and no output of the model is a tensor of them")
+    return numbers
+
+
+def _scores(outputs) -> int:
+    """Which output has a score for each class: the first of floats that isn't a vector."""
+    numbers = _numbers(outputs)
+    return next((at for at in numbers if outputs[at].ndim > 1), numbers[0])
+
+
 def _class_axis(output: np.ndarray, labels: np.ndarray | None) -> int:
     if labels is not None and labels.shape == output.shape[:1] + output.shape[2:] != output.shape[:-1]:
         return 1
@@ -33,16 +49,20 @@ def _labels(label, output):
 
 
 def _top1(outputs, expected, labelled):
-    output = outputs[0]
+    at = _scores(outputs)
+    output = outputs[at]
     labels = _labels(expected, output) if labelled else None
+    if output.ndim < 2 and output.dtype.kind in "iub":  # the classes themselves
+        return (output == (labels if labelled else expected[at])).astype(np.float64).ravel()
     axis = _class_axis(output, labels)
-    wanted = labels if labelled else expected[0].argmax(axis)
+    wanted = labels if labelled else expected[at].argmax(axis)
     return (output.argmax(axis) == wanted).astype(np.float64).ravel()
 
 
 def _kl(outputs, expected, labelled):
     """KL divergence in nats from what is expected to the Softmax of the outputs; of labels it is the cross entropy."""
-    output = outputs[0].astype(np.float64)
+    at = _scores(outputs)
+    output = outputs[at].astype(np.float64)
     labels = _labels(expected, output) if labelled else None
     axis = _class_axis(output, labels)
 
@@ -54,13 +74,15 @@ def _kl(outputs, expected, labelled):
     found = logs(output)
     if labelled:
         return -np.take_along_axis(found, labels[..., None].astype(np.int64), -1).ravel()
-    wanted = logs(expected[0])
+    wanted = logs(expected[at])
     return (np.exp(wanted) * (wanted - found)).sum(-1).ravel()
 
 
 def _pairs(outputs, expected, labelled):
-    wanted = [np.asarray(expected)] if labelled else expected
-    return [(_rows(found), _rows(each)) for found, each in zip(outputs, wanted)]
+    numbers = _numbers(outputs)
+    if labelled:
+        return [(_rows(outputs[numbers[0]]), _rows(expected))]
+    return [(_rows(outputs[at]), _rows(expected[at])) for at in numbers]
 
 
 def _cosine(outputs, expected, labelled):

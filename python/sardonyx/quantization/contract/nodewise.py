@@ -141,14 +141,14 @@ class Halves(Nodewise):
         return convert_precision(self.model, self.name, True, node_block_list=floats)
 
 
-def precision_of(name, model, samples, keep_float, calibration=None, correct=False):
-    """What makes models of a precision by its name. The last two are those of int8."""
+def precision_of(name, model, samples, keep_float, calibration=None, correct=False, options=None):
+    """What makes models of a precision by its name. The last three are those of int8."""
     from .regions import Int8Quantization
 
     if name in ("f16", "bf16", "halves"):
         return Halves(model, samples, keep_float, name)
     if name == "int8":
         return Int8Quantization(
-            model, samples, keep_float, calibration=calibration or CalibrationMethod.MinMax, correct=correct
+            model, samples, keep_float, True, calibration or CalibrationMethod.MinMax, correct, options
         )
     return {"int8-dynamic": Dynamic, "int4": FewBits}[name](model, samples, keep_float)

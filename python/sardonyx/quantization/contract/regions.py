@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..bias_correction import correct_biases
 from ..calibrate import CalibrationMethod, create_calibrator
 from ..graph_index import GraphIndex
-from ..model_files import copy_of, update_opset_version
+from ..model_files import copy_of, name_nodes, update_opset_version
 from ..observe import SessionObserver
 from ..qdq_quantizer import QDQQuantizer
 from ..quant_types import QuantType
@@ -41,20 +41,23 @@ class Int8Quantization:
     :param rules: whether nodes of masks stay float, too.
     :param calibration: how ranges follow from what samples show.
     :param correct: whether biases take back what rounding shifts.
+    :param options: extra options of the quantiser.
     """
 
     def __init__(
-        self, model, samples, keep_float=None, rules=True, calibration=CalibrationMethod.MinMax, correct=False
+        self, model, samples, keep_float=None, rules=True, calibration=CalibrationMethod.MinMax, correct=False, options=None
     ):  # fmt: skip
         self.model, self.op_types, _, kept = _prepare(
             quant_pre_process(model), None, set(QDQRegistry) | set(QLinearOpsRegistry), None, keep_float
         )
         self.model = update_opset_version(self.model, QuantType.QInt8, QuantType.QUInt8, channels=True)
+        name_nodes(self.model)  # those that a conversion of the opset brings
         self.samples = samples
         self.index = GraphIndex(self.model.graph)
         self.masks = mask_nodes(self.model.graph)
         self.fixed = {**(self.masks if rules else {}), **dict.fromkeys(kept, "keep_float")}
         self.correct = correct
+        self.options = dict(options or {})
         calibrater = create_calibrator(self.model, self.op_types, calibrate_method=calibration)
         names, _ = calibrater.select_tensors_to_calibrate(calibrater.model)
         calibrater.infer_session = SessionObserver(
@@ -79,7 +82,7 @@ class Int8Quantization:
     def _rounded(self, model, floats):
         quantizer = QDQQuantizer(
             copy_of(model), True, False, QuantType.QInt8, QuantType.QUInt8, self.ranges, [], sorted(floats),
-            self.op_types, {},
+            self.op_types, self.options,
         )  # fmt: skip
         quantizer.quantize_model()
         for name, reason in floats.items():
