@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, parser
 from running import check, decibels, op_types, ours, weights
 
-from sardonyx.quantization import Refused
+from sardonyx.quantization import Refused, quantize
 from sardonyx.quantization.float16 import (
     convert_float_to_float16,
     convert_np_to_float16,
@@ -131,6 +131,44 @@ def test_bodies(model, random):
     for condition in (True, False):
         sample = {"c": np.array(condition), "x": random.normal(0, 1, (3, 6)).astype(np.float32)}
         assert decibels(ours(made, sample)[0], ours(result, sample)[0]) > 50
+
+
+def test_weights_that_bodies_read(model, random):
+    """They are stored once in 16 bits; one that is also a result, or that f16 can't hold, has f32 as well."""
+    made = model(
+        """m (float[N, 8] x, bool c) => (float[N, 8] y, float[8] kept) {
+            p = MatMul(x, w)
+            q = Add(p, kept)
+            y = If(c) <
+                then_branch = g () => (float[N, 8] a) { t = MatMul(q, w)
+                    a = Add(t, b) },
+                else_branch = g () => (float[8] z) { z = Identity(far) }
+            >
+        }""",
+        w=random.standard_normal((8, 8)).astype(np.float32), b=random.standard_normal(8).astype(np.float32),
+        kept=random.standard_normal(8).astype(np.float32), far=np.full(8, 1e6, np.float32),
+    )  # fmt: skip
+    half = convert_precision(made, "f16")
+    check(half)
+    kinds = {tensor.name: tensor.data_type for tensor in half.graph.initializer}
+    assert kinds["w"] == kinds["b"] == TensorProto.FLOAT16 and kinds["kept"] == kinds["far"] == TensorProto.FLOAT
+    feeds = {"x": random.standard_normal((3, 8)).astype(np.float32), "c": np.array(True)}
+    y, kept = ours(half, feeds)
+    assert decibels(ours(made, feeds)[0], y) > 45
+    assert kept.tobytes() == ours(made, feeds)[1].tobytes()
+    assert np.isinf(ours(half, feeds | {"c": np.array(False)})[0]).all()
+
+
+def test_nothing_to_convert_is_told(model, random):
+    made = model(
+        """m (float[N, 8] x, bool c) => (float[N, 8] y) {
+            y = If(c) <then_branch = g () => (float[N, 8] a) { a = MatMul(x, w) }, else_branch = g () => (float[N, 8] b) { b = Neg(x) }>
+        }""",
+        w=random.standard_normal((8, 8)).astype(np.float32),
+    )
+    samples = [{"x": random.standard_normal((4, 8)).astype(np.float32), "c": np.array(True)} for _ in range(8)]
+    with pytest.raises(Refused, match="int8 changes nothing: no node that it is for lies outside of the bodies"):
+        quantize(made, samples, max_error=0.5)
 
 
 def test_operators_without_16_bits_are_blocked(model, random):

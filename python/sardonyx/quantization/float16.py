@@ -162,10 +162,13 @@ def _convert_within(model, to, keep_io_types, op_block_list, node_block_list, da
 
 
 class _Scope:
-    """The types of the values of a graph, before and after, and of the graphs around it."""
+    """The types of the values of a graph, before and after, its weights, and the graphs around it."""
 
     def __init__(self, outer=None):
         self.outer = outer
+        self.weights: dict[str, TensorProto] = {}
+        self.wanted: dict[str, set] = {}  # {weight: types in which it is read, also by bodies}
+        self.casts: dict[tuple, str] = {}  # {(value, type): its name in that type}
         self.before: dict[str, int] = {}
         self.after: dict[str, int] = {}
 
@@ -176,6 +179,21 @@ class _Scope:
                 return getattr(scope, table)[name]
             scope = scope.outer
         return None
+
+    def owner_of(self, name: str):
+        """The graph that has a weight of this name; None where it is none."""
+        scope = self
+        while scope is not None and name not in scope.weights:
+            scope = scope.outer
+        return scope
+
+
+def _with_bodies(nodes):
+    """Nodes, and those of the graphs that they hold."""
+    for node in nodes:
+        yield node
+        for body in subgraphs_of(node):
+            yield from _with_bodies(body.node)
 
 
 class _Converter:
@@ -196,6 +214,7 @@ class _Converter:
 
     def convert(self, keep_io_types) -> ModelProto:
         graph = self.model.graph
+        self.taken = {name for node in _with_bodies(graph.node) for name in (*node.input, *node.output)}
         ends = [value.name for value in (*graph.input, *graph.output)]
         if isinstance(keep_io_types, (list, tuple, set)):
             for name in keep_io_types:
@@ -208,20 +227,18 @@ class _Converter:
         return self.model
 
     def _convert_graph(self, graph: GraphProto, scope: _Scope, kept: set) -> None:
-        self.taken |= {name for node in graph.node for name in (*node.input, *node.output)}
         self._read_types(graph, scope)
-        weights = {tensor.name: tensor for tensor in graph.initializer}
+        weights = scope.weights = {tensor.name: tensor for tensor in graph.initializer}
         for value in graph.input:
             if self._is_source(scope, value.name) and value.name not in weights:
                 scope.after[value.name] = self.source if value.name in kept else self.target
                 value.type.tensor_type.elem_type = scope.after[value.name]
         for name in weights:
             scope.after[name] = scope.before[name]
-        casts: dict = {}
         nodes: list = []
-        wanted: dict[str, set] = {name: set() for name in weights}
+        scope.wanted = {name: set() for name in weights}
         for node in graph.node:
-            kind = self._type_of(node, scope, weights)
+            kind = self._type_of(node, scope)
             for body in subgraphs_of(node):
                 self._convert_graph(body, _Scope(scope), set())
             self._set_attributes(node, kind)
@@ -229,15 +246,20 @@ class _Converter:
                 if not name or not self._is_source(scope, name):
                     continue
                 needed = self._needed(node, place, kind)
-                if name in weights:
-                    wanted[name].add(needed)
+                owner = scope.owner_of(name)
+                if owner is not None:
+                    owner.wanted[name].add(needed)
                 if scope.find("after", name) != needed:
-                    node.input[place] = self._cast(name, needed, scope, casts, nodes, weights)
+                    node.input[place] = self._cast(name, needed, owner or scope, None if owner else nodes)
             for name in node.output:
                 if name and self._is_source(scope, name):
                     scope.after[name] = kind
             nodes.append(node)
-        self._store_weights(graph, weights, wanted, casts, nodes)
+        for value in graph.output:
+            owner = scope.owner_of(value.name)
+            if owner is not None:
+                owner.wanted[value.name].add(owner.before[value.name])
+        self._store_weights(graph, scope, nodes)
         self._finish_outputs(graph, scope, kept, nodes)
         copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
         del graph.node[:]
@@ -260,7 +282,7 @@ class _Converter:
     def _is_source(self, scope, name) -> bool:
         return scope.find("before", name) == self.source
 
-    def _type_of(self, node, scope, weights) -> int:
+    def _type_of(self, node, scope) -> int:
         """The type of a node's floats."""
         if node.op_type in self.op_types or node.name in self.names:
             return self.blocked_type
@@ -270,7 +292,8 @@ class _Converter:
         if (node.domain, node.op_type) in self.functions or not self._takes(node, scope, self.target):
             return self.source
         for place, name in enumerate(node.input):
-            tensor = weights.get(name)
+            owner = scope.owner_of(name)
+            tensor = None if owner is None else owner.weights[name]
             if tensor is None or tensor.data_type != self.source or self._needed(node, place, self.target) != self.target:
                 continue
             values = np.abs(onnx.numpy_helper.to_array(tensor).astype(np.float32))
@@ -344,26 +367,26 @@ class _Converter:
         self.taken.add(name)
         return name
 
-    def _cast(self, name, kind, scope, casts, nodes, weights) -> str:
-        """The name of a value in another type. Weights get none: they are stored in it."""
-        if (name, kind) not in casts:
-            casts[name, kind] = self._fresh(f"{name}_to_{_SUFFIXES[kind]}")
-            if name not in weights:
-                result = casts[name, kind]
+    def _cast(self, name, kind, scope, nodes) -> str:
+        """The name of a value in another type. Weights get no node for it (`nodes` is None): they are stored in it."""
+        if (name, kind) not in scope.casts:
+            result = scope.casts[name, kind] = self._fresh(f"{name}_to_{_SUFFIXES[kind]}")
+            if nodes is not None:
                 nodes.append(onnx.helper.make_node("Cast", [name], [result], result, to=kind))
-        return casts[name, kind]
+        return scope.casts[name, kind]
 
-    def _store_weights(self, graph, weights, wanted, casts, nodes) -> None:
+    def _store_weights(self, graph, scope, nodes) -> None:
         """Stores weights in the types in which they are read; under their own names where that is one type."""
-        for name, kinds in wanted.items():
-            tensor = weights[name]
+        casts = scope.casts
+        for name, kinds in scope.wanted.items():
+            tensor = scope.weights[name]
             others = kinds - {self.source}
             if not others and not (self.force_weights and tensor.data_type == self.source and kinds):
                 continue
             if self.force_weights and self.source in kinds:  # one copy, and a Cast back
                 casts.setdefault((name, self.source), self._fresh(f"{name}_to_{_SUFFIXES[self.source]}"))
                 back = casts[name, self.source]
-                for node in nodes:
+                for node in _with_bodies(nodes):
                     for place, each in enumerate(node.input):
                         if each == name:
                             node.input[place] = back
@@ -374,7 +397,7 @@ class _Converter:
                 continue
             if len(kinds) == 1:
                 (kind,) = others
-                for node in nodes:
+                for node in _with_bodies(nodes):
                     for place, each in enumerate(node.input):
                         if each == casts[name, kind]:
                             node.input[place] = name
@@ -398,6 +421,7 @@ class _Converter:
             producer = next((node for node in nodes if name in node.output), None)
             inner = self._fresh(f"{name}_as_{_SUFFIXES[made]}")
             if producer is None:  # an input or initialiser that is an output
+                value.type.tensor_type.elem_type = made
                 continue
             for node in nodes:
                 for names in (node.input, node.output):

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from ..equalization import equalize
-from ..model_files import name_nodes
+from ..model_files import name_nodes, size_of
 from ..plan import Plan
 from ..registry import QDQRegistry, QLinearOpsRegistry
 from ..shape_inference import quant_pre_process
@@ -67,6 +67,10 @@ def _within(case, precision, choices, min_speedup, report):
     """(the plan of a precision that holds the bounds, its speed or None); Refused where there is none."""
     judge = case.judge
     search, everything = _begin(case, precision, choices, report)
+    if _changes_nothing(case, precision, everything):
+        raise Refused(
+            f"{precision} changes nothing: no node that it is for lies outside of the bodies of If, Loop and Scan.", report
+        )
     best = search.find(everything)
     report["errors"] = search.errors()
     if not judge.holds(best.score):
@@ -78,6 +82,14 @@ def _within(case, precision, choices, min_speedup, report):
     if min_speedup is None:
         return best, None
     return _fast_enough(search, everything, best, min_speedup, report)
+
+
+def _changes_nothing(case, precision, plan) -> bool:
+    if precision == "int8":
+        computed = bool(plan.plan.tensors)
+    else:
+        computed = any(node.precision != "float" for node in plan.plan.nodes.values())
+    return not computed and size_of(plan.model) > 0.99 * size_of(case.original)
 
 
 def _begin(case, precision, choices, report):
