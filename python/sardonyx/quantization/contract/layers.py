@@ -42,7 +42,12 @@ def layers_of(result) -> list[dict]:
 def _bytes(model) -> dict:
     """{node: bytes of the initialisers that it reads, also through nodes that only it reads}."""
     index = GraphIndex(model.graph)
-    sizes = {name: int(np.prod(tensor.dims)) * _width(tensor) for name, tensor in index.initializers.items()}
+    tensors = dict(index.initializers)
+    tensors.update(
+        (node.output[0], entry.t) for node in model.graph.node if node.op_type == "Constant"
+        for entry in node.attribute if entry.HasField("t")
+    )
+    sizes = {name: int(np.prod(tensor.dims)) * _width(tensor) for name, tensor in tensors.items()}
     found = {}
     for node in model.graph.node:
         total = 0.0

@@ -15,8 +15,8 @@ h1 { font-size: 1.4rem; margin: 0 0 .2rem } h2 { font-size: 1.1rem; margin: 1.6r
 table { border-collapse: collapse; width: 100%; font-size: 13px; font-variant-numeric: tabular-nums }
 th, td { padding: .22rem .5rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
 th { position: sticky; top: 0; background: Canvas; text-align: right }
-td.t, th.t { text-align: left } td.why { white-space: normal; min-width: 15rem; text-align: left }
-td.name { max-width: 22rem; overflow: hidden; text-overflow: ellipsis; text-align: left }
+td.t, th.t { text-align: left } td.why { white-space: normal; min-width: 11rem; overflow-wrap: anywhere; text-align: left }
+td.name { max-width: 15rem; overflow: hidden; text-overflow: ellipsis; text-align: left }
 .bar { display: block; height: 5px; border-radius: 2px; margin: 2px 0 } .bar.a { background: var(--a) } .bar.b { background: var(--b) }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .35em }
 svg { max-width: 100%; height: auto; display: block } svg text { font: 12px system-ui, sans-serif; fill: currentColor }
