@@ -89,3 +89,12 @@ def test_kernels_that_differ_in_numbers():
         c1 = Conv<pads = [1, 1, 1, 1]>(x, a, b)  r1 = Clip(c1, l, h)
         c2 = Conv<pads = [1, 1, 1, 1]>(r1, c, b)  y = Clip(c2, l, g) }"""
     check(text, {"x": (1, 16, 9, 9)}, {"a": (16, 16, 3, 3), "b": (16,), "c": (16, 16, 3, 3)})
+
+
+def test_tokens_of_an_image():
+    """Patches of an image as rows of a matrix, with another row before them, normalised and multiplied."""
+    text = """m (half[2,3,16,24] x) => (half[2,7,20] y) <int64[3] shape = {2, 16, 6}> {
+        c = Conv<strides = [8, 8]>(x, w, b)  r = Reshape(c, shape)  t = Transpose<perm = [0, 2, 1]>(r)
+        k = Concat<axis = 1>(first, t)  n = LayerNormalization(k, scale, bias)  y = MatMul(n, v) }"""
+    shapes = {"w": (16, 3, 8, 8), "b": (16,), "first": (2, 1, 16), "scale": (16,), "bias": (16,), "v": (16, 20)}
+    check(text, {"x": (2, 3, 16, 24)}, shapes, tolerance=8e-3)

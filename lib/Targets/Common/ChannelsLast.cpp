@@ -58,7 +58,8 @@ void ChannelsLast::run(Operation *root) {
   root->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<sdx::ConvOp, sdx::MaxPoolOp, linalg::GenericOp,
             tensor::InsertSliceOp, tensor::ExtractSliceOp,
-            tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+            tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+            linalg::TransposeOp>(op))
       ops.push_back(op);
     if (auto conv = dyn_cast<sdx::ConvOp>(op))
       isWorthIt |= isWorth(conv);

@@ -8,7 +8,8 @@
 // Reshapes around a transpose split dimensions of an image, exchange the parts
 // and merge them: channels become blocks of positions (DepthToSpace), or those
 // of two groups are mixed. With channels last the same parts lie in another
-// order.
+// order. Where the result has them in the order in which they lie already, as
+// the tokens of an image have, the region ends there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -132,6 +133,15 @@ groupWithOnes(const Blocks::Dims &dims, ArrayRef<int64_t> order) {
   return groups;
 }
 
+/// The parts of all dimensions, which are visited in this order.
+static SmallVector<unsigned> flatten(const Blocks::Dims &dims,
+                                     ArrayRef<int64_t> order) {
+  SmallVector<unsigned> parts;
+  for (int64_t dim : order)
+    llvm::append_range(parts, dims[dim]);
+  return parts;
+}
+
 void ChannelsLast::convertBlocks(Operation *op) {
   // The last of a chain.
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
@@ -155,8 +165,15 @@ void ChannelsLast::convertBlocks(Operation *op) {
 
   // Without the dimensions of size 1, in parts, exchanged, and merged.
   const Location loc = op->getLoc();
-  SmallVector<int64_t> from = orderLast(first.getRank()),
-                       to = orderLast(result.getRank());
+  const SmallVector<int64_t> from = orderLast(first.getRank());
+  SmallVector<int64_t> to =
+      llvm::to_vector(llvm::seq<int64_t>(result.getRank()));
+  const bool isInOrder =
+      flatten(blocks.source, from) == flatten(blocks.current, to);
+  if (!isInOrder && isa<linalg::TransposeOp>(op))
+    return;
+  if (!isInOrder)
+    to = orderLast(result.getRank());
   SmallVector<int64_t> places(blocks.sizes.size()), order, shape, merged, all;
   SmallVector<ReassociationIndices> before, after;
   for (int64_t dim : from) {
@@ -197,9 +214,13 @@ void ChannelsLast::convertBlocks(Operation *op) {
       whole.push_back(first.getDimSize(dim));
   Value value = reshape(last, whole, groupWithOnes(blocks.source, from));
   value = reshape(value, shape, before);
-  value = createTranspose(b, loc, value, order);
+  if (!isInOrder)
+    value = createTranspose(b, loc, value, order);
   value = reshape(value, merged, after);
-  replace(op->getResult(0),
-          reshape(value, all, groupWithOnes(blocks.current, to)));
+  value = reshape(value, all, groupWithOnes(blocks.current, to));
+  if (isInOrder)
+    b.replaceAllUsesWith(op->getResult(0), value);
+  else
+    replace(op->getResult(0), value);
   b.eraseOp(op);
 }

@@ -86,3 +86,21 @@ func.func @sum_of_images(%x: tensor<1x16x32x32xf32>, %w: tensor<8x16x3x3xf32>, %
   } -> tensor<1x8xf32>
   return %s : tensor<1x8xf32>
 }
+
+// -----
+
+// A region ends at the tokens of an image, which lie with channels last
+// already, without a transpose.
+// CHECK-LABEL: func @tokens
+// CHECK: %[[Y:.*]] = nv.conv {{.*}} -> tensor<2x4x5x32xf32>
+// CHECK-NEXT: %[[T:.*]] = tensor.collapse_shape %[[Y]] {{\[\[}}0], [1, 2], [3]] : tensor<2x4x5x32xf32> into tensor<2x20x32xf32>
+// CHECK-NEXT: return %[[T]]
+func.func @tokens(%x: tensor<2x8x8x10xf16>, %w: tensor<32x8x2x2xf16>, %z: tensor<2x32x4x5xf32>) -> tensor<2x20x32xf32> {
+  %y = sdx.conv ins(%x, %w : tensor<2x8x8x10xf16>, tensor<32x8x2x2xf16>) outs(%z : tensor<2x32x4x5xf32>)
+      {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>,
+       group = 1 : i64} -> tensor<2x32x4x5xf32>
+  %flat = tensor.collapse_shape %y [[0], [1], [2, 3]] : tensor<2x32x4x5xf32> into tensor<2x32x20xf32>
+  %empty = tensor.empty() : tensor<2x20x32xf32>
+  %t = linalg.transpose ins(%flat : tensor<2x32x20xf32>) outs(%empty : tensor<2x20x32xf32>) permutation = [0, 2, 1]
+  return %t : tensor<2x20x32xf32>
+}
