@@ -43,6 +43,7 @@ public:
     readHeader();
     if (options.initializers)
       setInitializers(model.proto, *options.initializers);
+    setOutputs(model.proto, options.outputs);
     setDenotedDims(model.proto, options.denotedDims);
     setInputShapes(model.proto, options.inputShapes);
     inlineFunctions(model.proto, options.maxExpandedNodes,

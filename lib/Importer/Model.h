@@ -102,6 +102,11 @@ void setDenotedDims(::onnx::ModelProto &model,
 void setInitializers(::onnx::ModelProto &model,
                      const GivenInitializers &initializers);
 
+/// Makes these values of the graph its outputs, in this order. Throws where one
+/// does not exist. No names: the outputs stay.
+void setOutputs(::onnx::ModelProto &model,
+                const std::vector<std::string> &names);
+
 /// Lets the model call these serialised functions, besides its own, which count
 /// first.
 void addFunctions(::onnx::ModelProto &model,

@@ -8,9 +8,11 @@
 #include "lib/Importer/Error.h"
 #include "lib/Importer/Model.h"
 #include "lib/Importer/Types.h"
+#include "sardonyx/UnknownName.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 
@@ -104,6 +106,50 @@ void setInitializers(::onnx::ModelProto &model,
            "' is sparse, and cannot be given in its place");
     else if (given.isExternal)
       fail("the model has no initializer '" + name + "'");
+  }
+}
+
+void setOutputs(::onnx::ModelProto &model,
+                const std::vector<std::string> &names) {
+  if (names.empty())
+    return;
+  ::onnx::GraphProto &graph = *model.mutable_graph();
+  // What the file says of values, and the names of all of them, in order.
+  StringMap<::onnx::ValueInfoProto> values;
+  std::vector<std::string> known;
+  auto add = [&](const ::onnx::ValueInfoProto &value) {
+    if (!value.name().empty() && values.try_emplace(value.name(), value).second)
+      known.push_back(value.name());
+  };
+  auto addName = [&](const std::string &name) {
+    ::onnx::ValueInfoProto value;
+    value.set_name(name);
+    add(value);
+  };
+  for_each(graph.output(), add);
+  StringMap<const ::onnx::ValueInfoProto *> declared;
+  for (const auto &value : graph.value_info())
+    declared.try_emplace(value.name(), &value);
+  for (const auto &node : graph.node())
+    for (const std::string &name : node.output())
+      if (auto found = declared.find(name); found != declared.end())
+        add(*found->second);
+      else
+        addName(name);
+  for_each(graph.input(), add);
+  for (const auto &tensor : graph.initializer())
+    addName(tensor.name());
+  for (const auto &tensor : graph.sparse_initializer())
+    addName(tensor.values().name());
+  graph.clear_output();
+  StringSet<> chosen;
+  for (const std::string &name : names) {
+    auto found = values.find(name);
+    if (found == values.end())
+      fail(unknownName("value", name, known));
+    if (!chosen.insert(name).second)
+      fail("the value '" + name + "' is asked for twice");
+    *graph.add_output() = found->second;
   }
 }
 

@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
 TOP = {path.name for path in ROOT.iterdir()} | {"build"}
 OWN_TOOLS = {"onnx-opt", "onnx-translate", "sardonyx"}
-SHELL_WORDS = {"cd", "export", "."}
+SHELL_WORDS = {"cd", "export", ".", "source"}
 
 
 def code_spans(text):

@@ -7,22 +7,11 @@
 
 #include "sardonyx/Build/Build.h"
 #include "Commands.h"
+#include "Progress.h"
 #include <cstdio>
 #include <stdexcept>
 
 using namespace sardonyx;
-
-/// The items of lists "x86-64-v3,x86-64-v4".
-static std::vector<std::string> split(const std::vector<std::string> &lists) {
-  std::vector<std::string> items;
-  for (const std::string &list : lists)
-    for (size_t begin = 0; begin <= list.size();) {
-      size_t end = std::min(list.find(',', begin), list.size());
-      items.push_back(list.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  return items;
-}
 
 int build(const BuildCommand &command) {
   const CommonOptions &common = command.common;
@@ -37,11 +26,14 @@ int build(const BuildCommand &command) {
     if (MaybeError error = setTarget(target, options))
       throw std::runtime_error(error->message());
   options.assembler = command.assembler;
-  options.cpus = split(command.cpus);
+  options.cpus = splitLists(command.cpus);
   options.name = command.name;
   options.weightsFile = command.weights;
   options.isStatic = command.isStatic;
-  auto report = build(source, command.output, options);
+  auto report = [&] {
+    Progress progress("compiling " + common.model);
+    return build(source, command.output, options);
+  }();
   if (!report)
     throw std::runtime_error(report.error().message());
   if (command.quiet)

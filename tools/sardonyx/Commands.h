@@ -13,6 +13,7 @@
 #include "sardonyx/Session/Session.h"
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct CommonOptions {
   std::string model;
   sardonyx::SessionOptions session;
   bool noCache = false;
+  /// Values to compute in the place of the model's outputs; lists with commas.
+  std::vector<std::string> outputs;
   /// NAME=SIZE.
   std::vector<std::string> fixed;
   /// Files of custom operators.
@@ -46,6 +49,7 @@ struct RunCommand {
   std::string outputDir;
   bool timings = false;
   bool quiet = false;
+  bool json = false;
 };
 
 /// What commands share that run a model many times.
@@ -54,9 +58,13 @@ struct MeasureOptions {
   FeedOptions feeds;
   double seconds = 3;
   unsigned warmup = 3;
+  bool json = false;
 };
 
-struct BenchCommand : MeasureOptions {};
+struct BenchCommand : MeasureOptions {
+  /// Runs at a time.
+  unsigned concurrency = 1;
+};
 
 struct ProfileCommand : MeasureOptions {
   /// What a row of the table is: "step", "kernel" or "form".
@@ -95,6 +103,14 @@ struct PlanCommand {
 struct InspectCommand {
   CommonOptions common;
   std::vector<std::string> dims;
+  bool json = false;
+};
+
+struct CacheCommand {
+  std::string folder;
+  bool clear = false;
+  std::optional<uint64_t> limit;
+  bool json = false;
 };
 
 /// An input: a tensor, or what TensorRef says of other values.
@@ -111,6 +127,13 @@ int build(const BuildCommand &command);
 int compile(const CompileCommand &command);
 int plan(const PlanCommand &command);
 int inspect(const InspectCommand &command);
+int cache(const CacheCommand &command);
+/// Has the Python package do what follows `sardonyx NAME`.
+int runPythonCommand(const std::string &name,
+                     const std::vector<std::string> &words);
+
+/// The items of lists "x86-64-v3,x86-64-v4".
+std::vector<std::string> splitLists(const std::vector<std::string> &lists);
 
 /// The session's options with those of the command line that need parsing.
 sardonyx::SessionOptions sessionOptions(const CommonOptions &common);
@@ -124,6 +147,10 @@ std::vector<std::string> filesOf(const CommonOptions &common);
 
 /// Prints a value: its type, and what it begins with.
 void printValue(const std::string &name, const sardonyx::Tensor &value);
+class JsonReport;
+/// Adds the same to an item of a list.
+void addValue(JsonReport &json, const std::string &name,
+              const sardonyx::Tensor &value);
 
 /// Compiles the model or takes it from the cache.
 std::shared_ptr<sardonyx::Session> loadSession(const CommonOptions &common);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Progress.h"
 #include "sardonyx/DimNames.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Names.h"
@@ -42,6 +43,17 @@ std::map<std::string, int64_t> parseDims(const std::string &option,
                                "' two sizes");
   }
   return sizes;
+}
+
+std::vector<std::string> splitLists(const std::vector<std::string> &lists) {
+  std::vector<std::string> items;
+  for (const std::string &list : lists)
+    for (size_t begin = 0; begin <= list.size();) {
+      size_t end = std::min(list.find(',', begin), list.size());
+      items.push_back(list.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return items;
 }
 
 //===----------------------------------------------------------------------===//
@@ -349,6 +361,7 @@ SessionOptions sessionOptions(const CommonOptions &common) {
   SessionOptions options = common.session;
   options.cache = !common.noCache;
   options.dims = parseDims("--fix", common.fixed);
+  options.outputs = splitLists(common.outputs);
   options.customOps = customOps(common);
   if (common.remarks) {
     options.cache = false;
@@ -375,7 +388,10 @@ SessionOptions compileOptions(const CommonOptions &common) {
 }
 
 std::shared_ptr<Session> loadSession(const CommonOptions &common) {
-  auto session = Session::load(common.model, sessionOptions(common));
+  auto session = [&] {
+    Progress progress("compiling " + common.model);
+    return Session::load(common.model, sessionOptions(common));
+  }();
   if (!session)
     throw std::runtime_error(session.error().message());
   const std::string &problem = (*session)->report().cacheProblem;
@@ -393,10 +409,11 @@ void tellWarnings(Runner &session) {
 std::shared_ptr<Runner> loadRunner(const CommonOptions &common) {
   if (!isSharedLibrary(common.model))
     return loadSession(common);
-  if (!common.fixed.empty() || customFiles(common).size())
+  if (!common.fixed.empty() || customFiles(common).size() ||
+      !common.outputs.empty())
     throw std::runtime_error(
-        "--fix and operators of one's own are for models that are compiled, "
-        "and '" +
+        "--fix, --outputs and operators of one's own are for models that are "
+        "compiled, and '" +
         common.model + "' is built");
   ArtifactOptions options;
   options.threads = common.session.intraOpThreads;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Json.h"
+#include "Progress.h"
 #include <algorithm>
 #include <cstdio>
 #include <stdexcept>
@@ -40,17 +42,42 @@ static void printDevice(const DeviceReport &report) {
     printf("  %s\n", node.c_str());
 }
 
-int inspect(const InspectCommand &command) {
-  ModelSource source;
-  source.path = command.common.model;
-  const SessionOptions options = compileOptions(command.common);
-  std::map<std::string, int64_t> dims = options.dims;
-  for (const auto &[name, size] : parseDims("--dim", command.dims))
-    dims[name] = size;
-  auto found = inspectModel(source, dims, options);
-  if (!found)
-    throw std::runtime_error(found.error().message());
-  const ModelReport &report = *found;
+static void printJson(const InspectCommand &command,
+                      const ModelReport &report) {
+  JsonReport json("inspect");
+  json.add("model", command.common.model);
+  json.add("producer", report.metadata.producerName);
+  json.add("producer_version", report.metadata.producerVersion);
+  json.add("ir_version", report.metadata.irVersion);
+  auto addCounts = [&](const char *key, const auto &counts) {
+    json.nested(key, [&] {
+      for (const auto &[name, count] : counts)
+        json.add(name.c_str(), count);
+    });
+  };
+  json.nested("opsets", [&] {
+    for (const auto &[domain, version] : report.opsets)
+      json.add(domain.empty() ? "ai.onnx" : domain.c_str(), version);
+  });
+  json.add("inputs", report.inputs);
+  json.add("outputs", report.outputs);
+  addCounts("operators", report.ops);
+  addCounts("functions", report.functions);
+  json.add("weight_bytes", report.weightBytes);
+  json.add("weight_elements", report.weightElements);
+  json.add("flops", report.flops);
+  json.add("unsupported", report.unsupported);
+  if (!report.device)
+    return;
+  json.nested("device", [&] {
+    json.add("kernels", report.device->kernels);
+    json.add("copies_to_device", report.device->copiesToDevice);
+    json.add("copies_to_host", report.device->copiesToHost);
+    json.add("on_processor", report.device->onProcessor);
+  });
+}
+
+static void print(const ModelReport &report, bool hasDims) {
   if (!report.metadata.producerName.empty())
     printf("made by %s %s\n", report.metadata.producerName.c_str(),
            report.metadata.producerVersion.c_str());
@@ -79,15 +106,34 @@ int inspect(const InspectCommand &command) {
          describeBytes(report.weightBytes).c_str(),
          report.weightElements * 1e-6);
   printf("operations  %.3f GFLOP a run%s\n", report.flops * 1e-9,
-         dims.empty() ? " (open dimensions count as 1; see --dim)" : "");
+         !hasDims ? " (open dimensions count as 1; see --dim)" : "");
   if (report.device)
     printDevice(*report.device);
   if (report.unsupported.empty()) {
     printf("supported   all of it\n");
-    return 0;
+    return;
   }
   printf("not supported\n");
   for (const std::string &sentence : report.unsupported)
     printf("  %s\n", sentence.c_str());
-  return 1;
+}
+
+int inspect(const InspectCommand &command) {
+  ModelSource source;
+  source.path = command.common.model;
+  const SessionOptions options = compileOptions(command.common);
+  std::map<std::string, int64_t> dims = options.dims;
+  for (const auto &[name, size] : parseDims("--dim", command.dims))
+    dims[name] = size;
+  auto found = [&] {
+    Progress progress("compiling " + source.path);
+    return inspectModel(source, dims, options);
+  }();
+  if (!found)
+    throw std::runtime_error(found.error().message());
+  if (command.json)
+    printJson(command, *found);
+  else
+    print(*found, !dims.empty());
+  return found->unsupported.empty() ? 0 : 1;
 }

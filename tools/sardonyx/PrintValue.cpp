@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Json.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -72,26 +73,43 @@ static void printElement(const Tensor &tensor, int64_t i) {
   }
 }
 
+namespace {
+/// Of a tensor's elements, those that are NaN left out.
+struct Statistics {
+  double low = INFINITY, high = -INFINITY, mean = NAN;
+  int64_t nans = 0;
+};
+} // namespace
+
+static Statistics statisticsOf(const Tensor &tensor) {
+  Statistics result;
+  double sum = 0;
+  const int64_t count = tensor.elements();
+  for (int64_t i = 0; i < count; ++i) {
+    double value = elementAt(tensor, i);
+    if (std::isnan(value)) {
+      ++result.nans;
+      continue;
+    }
+    result.low = std::min(result.low, value);
+    result.high = std::max(result.high, value);
+    sum += value;
+  }
+  if (count > result.nans)
+    result.mean = sum / static_cast<double>(count - result.nans);
+  return result;
+}
+
 static void printTensor(const std::string &name, const Tensor &tensor) {
   int64_t count = tensor.elements();
   printf("%s: %s %s", name.c_str(), nameOf(tensor.type),
          describeShape(tensor.shape).c_str());
   if (count > 0 && tensor.type != ElementType::String) {
-    double low = INFINITY, high = -INFINITY, sum = 0;
-    int64_t bad = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      double value = elementAt(tensor, i);
-      if (std::isnan(value)) {
-        ++bad;
-        continue;
-      }
-      low = std::min(low, value);
-      high = std::max(high, value);
-      sum += value;
-    }
-    printf("  min %.6g  mean %.6g  max %.6g", low, sum / count, high);
-    if (bad)
-      printf("  %lld NaN", static_cast<long long>(bad));
+    const Statistics statistics = statisticsOf(tensor);
+    printf("  min %.6g  mean %.6g  max %.6g", statistics.low, statistics.mean,
+           statistics.high);
+    if (statistics.nans)
+      printf("  %lld NaN", static_cast<long long>(statistics.nans));
   }
   printf("\n ");
   for (int64_t i = 0; i < std::min(count, kMaxShown); ++i) {
@@ -112,6 +130,53 @@ static void printMap(const std::string &name, const Tensor &map) {
     printElement(values, i);
   }
   printf("%s\n", count > kMaxShown ? " ..." : "");
+}
+
+//===----------------------------------------------------------------------===//
+// For programs
+//===----------------------------------------------------------------------===//
+
+/// Numbers of larger tensors are left out.
+static constexpr int64_t kMaxValues = 1024;
+
+static void addElement(JsonReport &json, const Tensor &tensor, int64_t i) {
+  if (tensor.type == ElementType::String)
+    json.item(
+        std::string(static_cast<const StringSpan *>(tensor.data)[i].text()));
+  else if (tensor.type == ElementType::Int64)
+    json.item(static_cast<const int64_t *>(tensor.data)[i]);
+  else
+    json.item(elementAt(tensor, i));
+}
+
+void addValue(JsonReport &json, const std::string &name, const Tensor &value) {
+  static const char *const kKinds[] = {"tensor", "sequence", "nothing", "map"};
+  json.add("name", name);
+  json.add("kind", std::string(kKinds[static_cast<size_t>(value.kind)]));
+  if (value.kind != ValueKind::Tensor) {
+    json.list("items", [&] {
+      for (const Tensor &item : value.items)
+        json.object([&] { addValue(json, "", item); });
+    });
+    return;
+  }
+  json.add("type", std::string(nameOf(value.type)));
+  json.add("shape", value.shape);
+  const int64_t count = value.elements();
+  if (count <= kMaxValues)
+    json.list("values", [&] {
+      for (int64_t i = 0; i < count; ++i)
+        addElement(json, value, i);
+    });
+  else
+    json.addNull("values");
+  if (value.type == ElementType::String)
+    return;
+  const Statistics statistics = statisticsOf(value);
+  json.add("min", statistics.low);
+  json.add("mean", statistics.mean);
+  json.add("max", statistics.high);
+  json.add("nan", statistics.nans);
 }
 
 void printValue(const std::string &name, const Tensor &value) {

@@ -7,126 +7,20 @@
 
 #include "Profile.h"
 #include "Commands.h"
+#include "Json.h"
 #include "sardonyx/Session/Devices.h"
 #include "sardonyx/Session/NewFiles.h"
 #include "sardonyx/Session/PeakFlops.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/TargetParser/Host.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <map>
+#include <fstream>
+#include <set>
 #include <stdexcept>
-#include <tuple>
 
 using namespace sardonyx;
-
-static double median(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  auto middle = values.begin() + values.size() / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// Which row of the table each site belongs to.
-static std::vector<size_t> assignRows(const Profile &profile,
-                                      const std::string &by,
-                                      std::vector<ProfileRow> &rows) {
-  std::map<std::string, size_t> known;
-  std::vector<size_t> rowOf;
-  for (size_t i = 0; i < profile.sites.size(); ++i) {
-    const ProfileSite &site = profile.sites[i];
-    std::string key = by == "form"     ? site.form
-                      : by == "kernel" ? site.kernel
-                                       : std::to_string(i);
-    auto [it, isNew] = known.try_emplace(key, rows.size());
-    if (isNew) {
-      rows.emplace_back();
-      rows.back().form = site.form;
-      rows.back().kernel = by == "form" ? "" : site.kernel;
-    }
-    rowOf.push_back(it->second);
-    std::vector<std::string> &nodes = rows[it->second].nodes;
-    nodes.insert(nodes.end(), site.nodes.begin(), site.nodes.end());
-  }
-  return rowOf;
-}
-
-static void fillRows(const Profile &profile, const std::string &by,
-                     ProfileTable &table) {
-  std::vector<size_t> rowOf = assignRows(profile, by, table.rows);
-  std::vector<std::vector<double>> times(table.rows.size());
-  std::vector<double> runTimes;
-  double inSteps = 0, inRuns = 0;
-  for (const ProfileRun &run : profile.runs) {
-    std::vector<double> sums(table.rows.size());
-    for (const ProfileEvent &event : run.events) {
-      size_t number = rowOf[event.site];
-      ProfileRow &row = table.rows[number];
-      sums[number] += (event.end - event.begin) * 1e-9;
-      inSteps += (event.end - event.begin) * 1e-9;
-      row.calls += 1;
-      row.flops += event.flops / profile.runs.size();
-      row.bytes += event.bytes / profile.runs.size();
-    }
-    for (size_t i = 0; i < sums.size(); ++i)
-      times[i].push_back(sums[i]);
-    runTimes.push_back((run.end - run.begin) * 1e-9);
-    inRuns += runTimes.back();
-  }
-  table.covered = inRuns > 0 ? inSteps / inRuns : 0;
-  table.runs = profile.runs.size();
-  table.seconds = median(runTimes);
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    ProfileRow &row = table.rows[i];
-    row.seconds = median(times[i]);
-    // Products of narrow numbers have another peak; a processor's is not
-    // measured.
-    const bool isNarrow = row.form.find("product of") != std::string::npos;
-    const double peak = isNarrow ? table.peakTensorGflops : table.peakGflops;
-    if (row.seconds <= 0 || peak <= 0 || table.peakGBs <= 0)
-      continue;
-    row.roofline =
-        std::max(row.flops / (peak * 1e9), row.bytes / (table.peakGBs * 1e9)) /
-        row.seconds;
-  }
-  std::stable_sort(table.rows.begin(), table.rows.end(),
-                   [](const ProfileRow &x, const ProfileRow &y) {
-                     return x.seconds > y.seconds;
-                   });
-}
-
-static std::string describeSizes(const int64_t sizes[3]) {
-  int last = 2;
-  while (last > 0 && sizes[last] == 1)
-    --last;
-  std::string text = std::to_string(sizes[0]);
-  for (int i = 1; i <= last; ++i)
-    text += "x" + std::to_string(sizes[i]);
-  return text;
-}
-
-static void fillLaunches(const Profile &profile, ProfileTable &table) {
-  std::map<std::tuple<std::string, std::string, std::string>, LaunchRow> known;
-  for (const ProfileRun &run : profile.runs)
-    for (const ProfileLaunch &launch : run.launches) {
-      LaunchRow &row = known[{launch.kernel, describeSizes(launch.blocks),
-                              describeSizes(launch.threads)}];
-      row.kernel = launch.kernel;
-      row.blocks = describeSizes(launch.blocks);
-      row.threads = describeSizes(launch.threads);
-      row.registers = launch.registers;
-      row.sharedBytes = launch.sharedBytes;
-      row.occupancy = launch.occupancy;
-      row.calls += 1;
-      row.seconds += (launch.end - launch.begin) * 1e-9 / profile.runs.size();
-    }
-  for (auto &[key, row] : known)
-    table.launches.push_back(std::move(row));
-  std::stable_sort(table.launches.begin(), table.launches.end(),
-                   [](const LaunchRow &x, const LaunchRow &y) {
-                     return x.seconds > y.seconds;
-                   });
-}
 
 /// A number that may have nothing to tell.
 static std::string cell(const char *format, double value) {
@@ -166,28 +60,35 @@ static void print(const ProfileTable &table, size_t top) {
   for (const std::string &input : table.inputs)
     printf("input      %s\n", input.c_str());
   printf("threads    %u\n", table.threads);
-  if (!table.device.empty())
-    printf("device     %s\n", table.device.c_str());
+  printf("%s %s\n", table.isDevice ? "device    " : "machine   ",
+         table.machine.c_str());
   printf("peaks      %s\n", describePeaks(table).c_str());
-  printf("run        %s at the median of %zu, %.1f %% of it in the steps "
-         "below\n\n",
+  printf("run        %s, the mean of the middle half of %zu, %.1f %% of it in "
+         "the steps below\n\n",
          describeSeconds(table.seconds).c_str(), table.runs,
-         100 * table.covered);
+         100 * (1 - table.outsideShare));
   printf("%10s %6s %6s %8s %7s %6s  %-28s %s\n", "time", "share", "calls",
          "GFLOP/s", "GB/s", "roof", "what", "nodes");
   size_t shown = std::min(top, table.rows.size());
   for (size_t i = 0; i < shown; ++i) {
     const ProfileRow &row = table.rows[i];
     double speed = row.seconds > 0 ? 1e-9 / row.seconds : 0;
-    printf("%10s %5.1f%% %6s %8s %7s %6s  %-28s %s\n",
-           describeSeconds(row.seconds).c_str(),
-           100 * row.seconds / table.seconds,
-           cell("%.0f", row.calls / table.runs).c_str(),
-           cell("%.1f", row.flops * speed).c_str(),
-           cell("%.1f", row.bytes * speed).c_str(),
-           cell("%.0f%%", 100 * row.roofline).c_str(), row.form.c_str(),
-           listNodes(row.nodes).c_str());
+    printf(
+        "%10s %5.1f%% %6s %8s %7s %6s  %-28s %s\n",
+        describeSeconds(row.seconds).c_str(), 100 * row.share,
+        cell("%.0f", row.calls).c_str(),
+        cell("%.1f", row.flops * speed).c_str(),
+        cell("%.1f", row.bytes * speed).c_str(),
+        (cell("%.0f%%", 100 * row.roofline) + (row.reason.empty() ? "" : "*"))
+            .c_str(),
+        row.form.c_str(), listNodes(row.nodes).c_str());
   }
+  std::set<std::string> reasons;
+  for (size_t i = 0; i < shown; ++i)
+    if (!table.rows[i].reason.empty())
+      reasons.insert(table.rows[i].reason);
+  for (const std::string &reason : reasons)
+    printf("* more than 100%%: %s\n", reason.c_str());
   if (shown < table.rows.size())
     printf("and %zu more (--top)\n", table.rows.size() - shown);
 }
@@ -202,8 +103,8 @@ static void printLaunches(const ProfileTable &table, size_t top) {
     const LaunchRow &row = table.launches[i];
     printf("%10s %5.1f%% %6s %10s %8s %5lld %7lld %5.0f%%  %s\n",
            describeSeconds(row.seconds).c_str(),
-           100 * row.seconds / table.seconds,
-           cell("%.0f", row.calls / table.runs).c_str(), row.blocks.c_str(),
+           table.seconds > 0 ? 100 * row.seconds / table.seconds : 0,
+           cell("%.0f", row.calls).c_str(), row.blocks.c_str(),
            row.threads.c_str(), static_cast<long long>(row.registers),
            static_cast<long long>(row.sharedBytes), 100 * row.occupancy,
            row.kernel.c_str());
@@ -212,10 +113,70 @@ static void printLaunches(const ProfileTable &table, size_t top) {
     printf("and %zu more (--top)\n", table.launches.size() - shown);
 }
 
+/// "AMD EPYC 9R14 (znver4)", or what is known of it.
+static std::string describeProcessor() {
+  const std::string code = llvm::sys::getHostCPUName().str();
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("model name", 0) == 0)
+      if (const size_t colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2) + " (" + code + ")";
+  return code;
+}
+
+static void printJson(const ProfileTable &table, const Session &session,
+                      const std::vector<Feed> &feeds) {
+  JsonReport json("profile");
+  json.add("model", table.model);
+  json.addFeeds(session, feeds);
+  json.add("machine", table.machine);
+  json.add("threads", static_cast<int64_t>(table.threads));
+  json.add("peak_gflops", table.peakGflops);
+  json.add("peak_tensor_gflops", table.peakTensorGflops);
+  json.add("peak_gbs", table.peakGBs);
+  json.add("runs", static_cast<int64_t>(table.runs));
+  json.add("run_seconds", table.seconds);
+  json.add("outside_seconds", table.outsideSeconds);
+  json.add("outside_share", table.outsideShare);
+  json.list("rows", [&] {
+    for (const ProfileRow &row : table.rows)
+      json.object([&] {
+        json.add("what", row.form);
+        json.add("kernel", row.kernel);
+        json.add("nodes", row.nodes);
+        json.add("calls", row.calls);
+        json.add("seconds", row.seconds);
+        json.add("share", row.share);
+        json.add("flops", row.flops);
+        json.add("bytes", row.bytes);
+        if (row.roofline > 0)
+          json.add("roofline", row.roofline);
+        else
+          json.addNull("roofline");
+        if (!row.reason.empty())
+          json.add("reason", row.reason);
+      });
+  });
+  json.list("launches", [&] {
+    for (const LaunchRow &row : table.launches)
+      json.object([&] {
+        json.add("kernel", row.kernel);
+        json.add("blocks", row.blocks);
+        json.add("threads", row.threads);
+        json.add("registers", row.registers);
+        json.add("shared_bytes", row.sharedBytes);
+        json.add("occupancy", row.occupancy);
+        json.add("calls", row.calls);
+        json.add("seconds", row.seconds);
+      });
+  });
+}
+
 /// Which machine computes, and its peaks.
 static void describeMachine(const Session &session, ProfileTable &table) {
   table.threads = session.report().threads;
   if (session.device() == kHost) {
+    table.machine = describeProcessor();
     table.peakGflops = measurePeakGflops(table.threads);
     table.peakGBs = measureMemoryBandwidth(table.threads);
     return;
@@ -223,8 +184,9 @@ static void describeMachine(const Session &session, ProfileTable &table) {
   auto device = describeCudaDevice(session.device());
   if (!device)
     throw std::runtime_error(device.error().message());
-  table.device = device->name + " (" + device->architecture + ", " +
-                 std::to_string(device->multiprocessors) + " multiprocessors)";
+  table.isDevice = true;
+  table.machine = device->name + " (" + device->architecture + ", " +
+                  std::to_string(device->multiprocessors) + " multiprocessors)";
   table.peakGflops = device->flops * 1e-9;
   table.peakTensorGflops = device->tensorFlops * 1e-9;
   table.peakGBs = device->bytes * 1e-9;
@@ -263,10 +225,13 @@ int profile(const ProfileCommand &command) {
   table.model = common.model;
   table.inputs = describeFeeds(*session, feeds);
   describeMachine(*session, table);
-  fillRows(profile, command.by, table);
-  fillLaunches(profile, table);
-  print(table, command.top);
-  printLaunches(table, command.top);
+  fillTable(profile, command.by, table);
+  if (command.json) {
+    printJson(table, *session, feeds);
+  } else {
+    print(table, command.top);
+    printLaunches(table, command.top);
+  }
   if (!command.trace.empty())
     writeText(command.trace, toTrace(profile), inputs);
   if (!command.html.empty())

@@ -7,28 +7,51 @@
 
 #include "Commands.h"
 #include "Profile.h"
+#include <algorithm>
 #include <cstdio>
+#include <map>
 
 static const char kHead[] = R"(<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
 <title>Profile</title>
 <style>
-body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; color: #222; }
-table { border-collapse: collapse; }
-th, td { padding: .2em .8em; text-align: right; white-space: nowrap; }
-th { cursor: pointer; border-bottom: 1px solid #888; }
-td.text { text-align: left; white-space: normal; }
-td.bar { min-width: 12em; text-align: left; }
-.bar div { height: .9em; background: #4a7ebb; }
-tr:hover { background: #eef3fa; }
+:root { color-scheme: light dark; --text: #1f2328; --back: #fff; --line: #d0d7de; --soft: #57606a; --bar: #4a7ebb;
+        --mark: #eef3fa; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6edf3; --back: #0d1117; --line: #3d444d; --soft: #9198a1; --bar: #5b93d6; --mark: #1c2736; }
+}
+body { font: 14px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 80rem;
+       color: var(--text); background: var(--back); }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 1.6rem 0 .5rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; }
+dt, small, .note { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: .2em .5em; text-align: right; white-space: nowrap; vertical-align: top; }
+th { cursor: pointer; border-bottom: 1px solid var(--line); }
+th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
+td.bar { min-width: 5em; width: 10%; }
+.bar div { height: .8em; margin-top: .3em; background: var(--bar); }
+td small { display: block; white-space: normal; max-width: 14em; margin-left: auto; }
+tbody tr:hover, tr.marked { background: var(--mark); }
+input { font: inherit; padding: .3em .6em; width: 20em; max-width: 100%; box-sizing: border-box; color: inherit;
+        background: var(--back); border: 1px solid var(--line); border-radius: 4px; }
+#timeline { position: relative; height: 3.2em; border: 1px solid var(--line); overflow: hidden; }
+#timeline a { position: absolute; top: 0; bottom: 0; min-width: 1px; }
+#timeline a:hover { outline: 2px solid var(--text); z-index: 1; }
 </style>
 </head>
 <body>
 )";
 
-/// Sorts by the column whose head is clicked, numbers from large to small.
+/// Sorts by the column whose head is clicked, numbers from large to small;
+/// shows the rows that have what is looked for; leads from the timeline to a
+/// row.
 static const char kTail[] = R"(<script>
 document.querySelectorAll("th").forEach(head => head.onclick = () => {
   const column = head.cellIndex;
@@ -37,6 +60,14 @@ document.querySelectorAll("th").forEach(head => head.onclick = () => {
   [...body.rows].sort((x, y) => isNaN(key(x)) || isNaN(key(y))
       ? key(x).localeCompare(key(y)) : key(y) - key(x))
     .forEach(row => body.append(row));
+});
+const rows = [...document.querySelectorAll("#steps tbody tr")];
+document.getElementById("search").oninput = ({ target }) => {
+  const wanted = target.value.toLowerCase();
+  for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+};
+document.querySelectorAll("#timeline a").forEach(step => step.onclick = () => {
+  rows.forEach(row => row.classList.toggle("marked", "#" + row.id === step.getAttribute("href")));
 });
 </script>
 </body>
@@ -84,66 +115,167 @@ static std::string text(const std::string &content) {
   return "<td class=\"text\">" + escape(content) + "</td>";
 }
 
+static std::string percent(double part) { return fixed(100 * part, " %"); }
+
+static std::string whole(double value) {
+  return number(value, std::to_string(static_cast<long long>(value + 0.5)));
+}
+
+static std::string bar(double part) {
+  char text[96];
+  snprintf(text, sizeof(text),
+           "<td class=\"bar\" data-value=\"%.9g\"><div style=\"width: "
+           "%.1f%%\"></div></td>",
+           part, 100 * part);
+  return text;
+}
+
+/// The heads of a table; those that begin with a space are of text.
+static std::string heads(const std::vector<std::string> &names) {
+  std::string line = "<thead><tr>";
+  for (const std::string &name : names)
+    line += name.rfind(' ', 0) == 0
+                ? "<th class=\"text\">" + name.substr(1) + "</th>"
+                : "<th>" + name + "</th>";
+  return line + "</tr></thead>\n";
+}
+
 static std::string launchTable(const ProfileTable &table) {
   if (table.launches.empty())
     return "";
   std::string page =
-      "<h2>Launches</h2>\n<table>\n<thead><tr><th>time</th><th>share</th>"
-      "<th>calls</th><th>blocks</th><th>threads</th><th>registers</th>"
-      "<th>shared bytes</th><th>occupancy</th><th>kernel</th></tr></thead>\n"
+      "<h2>Launches</h2>\n<div class=\"wide\"><table>\n" +
+      heads({"time", "share", "calls", " blocks", " threads", "registers",
+             "shared bytes", "occupancy", " kernel"}) +
       "<tbody>\n";
-  for (const LaunchRow &row : table.launches) {
-    const double share =
-        table.seconds > 0 ? 100 * row.seconds / table.seconds : 0;
-    auto whole = [](double value) {
-      return number(value, std::to_string(static_cast<long long>(value + 0.5)));
-    };
+  for (const LaunchRow &row : table.launches)
     page += "<tr>" + number(row.seconds, describeSeconds(row.seconds)) +
-            fixed(share, " %") + whole(row.calls / table.runs) +
-            text(row.blocks) + text(row.threads) + whole(row.registers) +
-            whole(row.sharedBytes) + fixed(100 * row.occupancy, " %") +
-            text(row.kernel) + "</tr>\n";
+            percent(table.seconds > 0 ? row.seconds / table.seconds : 0) +
+            whole(row.calls) + text(row.blocks) + text(row.threads) +
+            whole(static_cast<double>(row.registers)) +
+            whole(static_cast<double>(row.sharedBytes)) +
+            percent(row.occupancy) + text(row.kernel) + "</tr>\n";
+  return page + "</tbody>\n</table></div>\n";
+}
+
+static std::string header(const ProfileTable &table) {
+  std::string page = "<h1>" + escape(table.model) + "</h1>\n<dl>\n";
+  auto add = [&](const std::string &name, const std::string &value) {
+    page += "<dt>" + name + "</dt><dd>" + escape(value) + "</dd>\n";
+  };
+  for (const std::string &input : table.inputs)
+    add("input", input);
+  add(table.isDevice ? "device" : "machine",
+      table.machine +
+          (table.isDevice ? ""
+                          : ", " + std::to_string(table.threads) +
+                                (table.threads == 1 ? " thread" : " threads")));
+  add("peaks", describePeaks(table));
+  add("run", describeSeconds(table.seconds) +
+                 ", the mean of the middle half of " +
+                 std::to_string(table.runs) + " runs");
+  add("made by", "sardonyx " SARDONYX_VERSION);
+  return page + "</dl>\n";
+}
+
+/// Time by operators; a step that computes several is theirs together.
+static std::string summary(const ProfileTable &table) {
+  struct Sum {
+    double seconds = 0, share = 0, calls = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const ProfileRow &row : table.rows) {
+    Sum &sum = sums[row.operators.empty() ? row.form : row.operators];
+    sum.seconds += row.seconds;
+    sum.share += row.share;
+    sum.calls += row.calls;
   }
-  return page + "</tbody>\n</table>\n";
+  std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto &x, const auto &y) {
+                     return x.second.seconds > y.second.seconds;
+                   });
+  sorted.push_back(
+      {"between steps", {table.outsideSeconds, table.outsideShare, 0}});
+  std::string page = "<h2>By operator</h2>\n<div class=\"wide\"><table "
+                     "id=\"operators\">\n" +
+                     heads({"time", "share", "", "calls", " operators"}) +
+                     "<tbody>\n";
+  for (const auto &[name, sum] : sorted)
+    page += "<tr>" + number(sum.seconds, describeSeconds(sum.seconds)) +
+            percent(sum.share) + bar(sum.share) +
+            (sum.calls > 0 ? whole(sum.calls) : number(0, "")) + text(name) +
+            "</tr>\n";
+  return page + "</tbody>\n</table></div>\n";
+}
+
+/// The steps of a run from left to right, coloured by what they compute.
+static std::string timeline(const ProfileTable &table) {
+  if (table.timeline.empty())
+    return "";
+  double end = 0;
+  for (const TimelineStep &step : table.timeline)
+    end = std::max(end, step.end);
+  if (end <= 0)
+    return "";
+  std::map<std::string, int> hues;
+  for (const ProfileRow &row : table.rows)
+    hues.try_emplace(row.operators, 0);
+  // Far apart on the circle of colours, whatever their number.
+  int number = 0;
+  for (auto &[operators, hue] : hues)
+    hue = static_cast<int>(number++ * 137.508) % 360;
+  std::string page = "<h2>In order</h2>\n<div id=\"timeline\">\n";
+  for (const TimelineStep &step : table.timeline) {
+    const ProfileRow &row = table.rows[step.row];
+    char place[160];
+    snprintf(place, sizeof(place),
+             "<a href=\"#s%zu\" style=\"left: %.3f%%; width: %.3f%%; "
+             "background: hsl(%d 55%% 55%%)\" title=\"",
+             step.row, 100 * step.begin / end,
+             100 * (step.end - step.begin) / end, hues[row.operators]);
+    page += place +
+            escape(describeSeconds(step.end - step.begin) + " " + row.form +
+                   " " + row.operators) +
+            "\"></a>\n";
+  }
+  return page + "</div>\n<p class=\"note\">One run of " + describeSeconds(end) +
+         " from left to right. A click leads to the step.</p>\n";
+}
+
+static std::string stepRow(const ProfileTable &table, size_t index) {
+  const ProfileRow &row = table.rows[index];
+  const double speed = row.seconds > 0 ? 1e-9 / row.seconds : 0;
+  const double widest = table.rows.front().share;
+  std::string roofline = percent(row.roofline);
+  if (!row.reason.empty())
+    roofline.insert(roofline.rfind("</td>"),
+                    "<small>" + escape(row.reason) + "</small>");
+  std::string nodes;
+  for (const std::string &node : row.nodes)
+    nodes += (nodes.empty() ? "" : ", ") + node;
+  return "<tr id=\"s" + std::to_string(index) + "\">" +
+         number(row.seconds, describeSeconds(row.seconds)) +
+         percent(row.share) + bar(widest > 0 ? row.share / widest : 0) +
+         whole(row.calls) + fixed(row.flops * speed) +
+         fixed(row.bytes * speed) + roofline + text(row.form) +
+         text(row.kernel) + text(nodes) + "</tr>\n";
 }
 
 std::string toHtml(const ProfileTable &table) {
-  std::string page = kHead;
-  page += "<h1>" + escape(table.model) + "</h1>\n<p>";
-  for (const std::string &input : table.inputs)
-    page += escape(input) + "<br>\n";
-  page += (table.device.empty() ? std::to_string(table.threads) + " threads"
-                                : escape(table.device)) +
-          "; at its peak " + describePeaks(table) + "<br>\n";
-  char line[256];
-  snprintf(line, sizeof(line),
-           "%s a run, the median of %zu; %.1f %% of it in the steps "
-           "below</p>\n",
-           describeSeconds(table.seconds).c_str(), table.runs,
-           100 * table.covered);
-  page += line;
-  page += "<table>\n<thead><tr><th>time</th><th>share</th><th></th>"
-          "<th>calls</th><th>GFLOP/s</th><th>GB/s</th><th>of roofline</th>"
-          "<th>what</th><th>kernel</th><th>nodes</th></tr></thead>\n<tbody>\n";
-  for (const ProfileRow &row : table.rows) {
-    double share = table.seconds > 0 ? 100 * row.seconds / table.seconds : 0;
-    double speed = row.seconds > 0 ? 1e-9 / row.seconds : 0;
-    double widest = table.rows.front().seconds;
-    double width = widest > 0 ? 100 * row.seconds / widest : 0;
-    snprintf(line, sizeof(line),
-             "<td class=\"bar\" data-value=\"%.9g\"><div style=\"width: "
-             "%.1f%%\"></div></td>",
-             row.seconds, width);
-    page += "<tr>" + number(row.seconds, describeSeconds(row.seconds)) +
-            fixed(share, " %") + line +
-            number(row.calls, std::to_string(static_cast<long long>(
-                                  row.calls / table.runs + 0.5))) +
-            fixed(row.flops * speed) + fixed(row.bytes * speed) +
-            fixed(100 * row.roofline, " %") + text(row.form) + text(row.kernel);
-    std::string nodes;
-    for (const std::string &node : row.nodes)
-      nodes += (nodes.empty() ? "" : ", ") + node;
-    page += text(nodes) + "</tr>\n";
-  }
-  return page + "</tbody>\n</table>\n" + launchTable(table) + kTail;
+  std::string page = kHead + header(table) + summary(table) + timeline(table);
+  page += "<h2>Steps</h2>\n<p><input id=\"search\" type=\"search\" "
+          "placeholder=\"Search steps\" aria-label=\"Search steps\"></p>\n"
+          "<div class=\"wide\"><table id=\"steps\">\n" +
+          heads({"time", "share", "", "calls", "GFLOP/s", "GB/s", "of roofline",
+                 " what", " kernel", " nodes"}) +
+          "<tbody>\n";
+  for (size_t i = 0; i < table.rows.size(); ++i)
+    page += stepRow(table, i);
+  page += "<tr>" +
+          number(table.outsideSeconds, describeSeconds(table.outsideSeconds)) +
+          percent(table.outsideShare) + bar(0) + number(0, "") + number(0, "") +
+          number(0, "") + number(0, "") + text("between steps") + text("") +
+          text("") + "</tr>\n";
+  return page + "</tbody>\n</table></div>\n" + launchTable(table) + kTail;
 }

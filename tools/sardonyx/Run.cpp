@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Json.h"
+#include "Progress.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Session/NewFiles.h"
 #include <chrono>
@@ -99,6 +101,32 @@ static void writeOutputs(const RunCommand &command, const Runner &runner,
   folder.commit();
 }
 
+static void printJson(const RunCommand &command, const Runner &runner,
+                      const std::vector<Feed> &feeds,
+                      const std::vector<Tensor> &results, double seconds) {
+  JsonReport json("run");
+  json.add("model", command.common.model);
+  json.addFeeds(runner, feeds);
+  json.list("outputs", [&] {
+    for (size_t i = 0; i < results.size(); ++i)
+      json.object(
+          [&] { addValue(json, runner.outputs()[i].name, results[i]); });
+  });
+  json.add("run_seconds", seconds);
+  json.add("peak_memory_bytes", peakMemory());
+  if (isSharedLibrary(command.common.model))
+    return;
+  const LoadReport &report = static_cast<const Session &>(runner).report();
+  json.add("from_cache", report.fromCache);
+  json.nested("load_seconds", [&] {
+    std::map<std::string, double> sums;
+    for (const Timing &timing : report.timings)
+      sums[timing.step] += timing.seconds;
+    for (const auto &[step, sum] : sums)
+      json.add(step.c_str(), sum);
+  });
+}
+
 int run(const RunCommand &command) {
   std::shared_ptr<Runner> session = loadRunner(command.common);
   std::vector<Feed> feeds = makeFeeds(*session, command.feeds);
@@ -110,12 +138,14 @@ int run(const RunCommand &command) {
   if (!results)
     throw std::runtime_error(results.error().message());
   tellWarnings(*session);
-  if (!command.quiet)
+  if (command.json)
+    printJson(command, *session, feeds, *results, seconds);
+  else if (!command.quiet)
     for (size_t i = 0; i < results->size(); ++i)
       printValue(session->outputs()[i].name, (*results)[i]);
   if (!command.outputDir.empty())
     writeOutputs(command, *session, *results);
-  if (!command.timings)
+  if (!command.timings || command.json)
     return 0;
   if (isSharedLibrary(command.common.model))
     printf("run            %10s\n", describeSeconds(seconds).c_str());
@@ -157,9 +187,11 @@ int compile(const CompileCommand &command) {
   ModelSource source;
   source.path = command.common.model;
   std::vector<std::string> files;
-  auto text =
-      compileToText(source, command.phase, compileOptions(command.common),
-                    &files, command.elideWeights);
+  auto text = [&] {
+    Progress progress("compiling " + source.path);
+    return compileToText(source, command.phase, compileOptions(command.common),
+                         &files, command.elideWeights);
+  }();
   if (!text)
     throw std::runtime_error(text.error().message());
   inputs.insert(inputs.end(), files.begin(), files.end());
@@ -172,7 +204,10 @@ int plan(const PlanCommand &command) {
   checkShown(command.output, inputs);
   ModelSource source;
   source.path = command.common.model;
-  auto text = planModel(source, compileOptions(command.common));
+  auto text = [&] {
+    Progress progress("compiling " + source.path);
+    return planModel(source, compileOptions(command.common));
+  }();
   if (!text)
     throw std::runtime_error(text.error().message());
   show(command.output, *text, inputs);

@@ -47,6 +47,9 @@ struct ImportOptions {
   /// Tensors in the place of the graph's initializers of these names; names of
   /// none are passed over, unless they have to be of external ones.
   std::shared_ptr<const GivenInitializers> initializers;
+  /// Values of the graph, by name, that are its outputs in the place of those
+  /// that the file declares; empty: those.
+  std::vector<std::string> outputs;
   /// Functions that the model may call besides its own, as parseOnnxFunctions
   /// gives them. The model's own count first, then the first of a name.
   std::vector<std::string> functions;

@@ -111,6 +111,10 @@ struct SessionOptions {
   std::map<std::string, int64_t> denotedDims;
   /// Tensors in the place of the model's initializers of these names.
   std::shared_ptr<const GivenInitializers> initializers;
+  /// Values of the model's main graph, by name, that runs give in the place of
+  /// its outputs, in this order; what only others need is not computed. Empty:
+  /// the model's outputs.
+  std::vector<std::string> outputs;
   /// Operators that the model may use besides ONNX's own.
   std::shared_ptr<const CustomOps> customOps;
   /// By which algorithms products and convolutions of f32 may go.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Session/Cache/Cache.h"
+#include "lib/Session/Cache/CacheFolder.h"
 #include "lib/Session/Cache/PiecewiseHash.h"
 #include "lib/Session/Compile/Options.h"
 #include "sardonyx/Model/FileMap.h"
@@ -23,7 +24,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <map>
@@ -34,43 +34,8 @@
 using namespace sardonyx;
 using namespace llvm;
 
-static constexpr char kEntrySuffix[] = ".sdx", kWeightsSuffix[] = ".weights";
-static constexpr uint64_t kMaxFolderBytes = uint64_t(4) << 30;
 /// Less is packed as quickly as read.
 static constexpr uint64_t kMinWeightBytes = uint64_t(1) << 20;
-/// A temporary file this old has no writer any more.
-static constexpr time_t kAbandonedSeconds = 3600;
-
-static std::string environment(const char *name) {
-  const char *value = getenv(name);
-  return value ? value : "";
-}
-
-/// The folder that the options and the environment name, or none.
-static std::string folderFor(const SessionOptions &options) {
-  if (!options.cache || environment("SARDONYX_CACHE") == "0")
-    return "";
-  std::string folder = options.cacheDir;
-  if (folder.empty())
-    folder = environment("SARDONYX_CACHE_DIR");
-  if (!folder.empty())
-    return folder;
-  std::string base = environment("XDG_CACHE_HOME");
-  if (base.empty()) {
-    base = environment("HOME");
-    if (base.empty())
-      return "";
-    base += "/.cache";
-  }
-  return base + "/sardonyx";
-}
-
-/// Whether nobody but this user (and root) can have written a file or folder.
-static bool isOwn(const struct stat &status) {
-  return status.st_uid == geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 Cache::Cache(const SessionOptions &options) : folder(folderFor(options)) {
   if (enabled())
     open(/*create=*/false);
@@ -140,8 +105,7 @@ static const std::string &compilerIdentity() {
     std::string text = "LLVM " LLVM_VERSION_STRING;
     Dl_info info;
     struct stat status;
-    if (dladdr(reinterpret_cast<void *>(&environment), &info) &&
-        info.dli_fname &&
+    if (dladdr(reinterpret_cast<void *>(&hashOf), &info) && info.dli_fname &&
         (stat(info.dli_fname, &status) == 0 ||
          stat("/proc/self/exe", &status) == 0))
       text += " " + std::to_string(status.st_size) + " " +
@@ -200,7 +164,7 @@ std::optional<Artifact> Cache::load(const std::string &key) const {
             source.modified)
       return std::nullopt;
   }
-  // Its date tells trim() when it was last of use.
+  // Its date tells trimFolder() when it was last of use.
   (void)utimensat(descriptor, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   return std::move(*artifact);
 }
@@ -245,7 +209,7 @@ bool Cache::writeFile(const std::string &name,
   }
   // Not each time: it reads the whole folder. Names are hashes.
   if (bytes > (64 << 20) || StringRef(name).take_front(2) < "04")
-    trim();
+    trimFolder(descriptor, folderLimit(descriptor));
   return true;
 }
 
@@ -301,7 +265,7 @@ Cache::loadWeights(const std::string &key, const Artifact &artifact,
   std::shared_ptr<FileMap> file = openFile(name);
   if (!file)
     return nullptr;
-  // The date of the last access tells trim() when it was of use; that of the
+  // The date of the last access tells trimFolder() when it was of use; that of the
   // last change is the file's identity.
   const timespec now[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
   (void)utimensat(descriptor, name.c_str(), now, AT_SYMLINK_NOFOLLOW);
@@ -340,7 +304,8 @@ Cache::storeWeights(const std::string &key, const Artifact &artifact,
   uint64_t bytes = 0;
   for (const PackedTensor &tensor : tensors)
     bytes += tensor.bytes();
-  if (descriptor < 0 || bytes < kMinWeightBytes || bytes > kMaxFolderBytes / 2)
+  if (descriptor < 0 || bytes < kMinWeightBytes ||
+      bytes > folderLimit(descriptor) / 2)
     return nullptr;
   const std::string owner = weightsOwner(key, artifact);
   std::string memory;
@@ -350,50 +315,4 @@ Cache::storeWeights(const std::string &key, const Artifact &artifact,
                  forget))
     return nullptr;
   return loadWeights(key, artifact, /*isTrusted=*/true);
-}
-
-void Cache::trim() const {
-  struct Entry {
-    std::string name;
-    uint64_t size;
-    time_t used;
-  };
-  std::vector<Entry> entries;
-  uint64_t total = 0;
-  int copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR *listing = copy < 0 ? nullptr : fdopendir(copy);
-  if (!listing) {
-    if (copy >= 0)
-      close(copy);
-    return;
-  }
-  const time_t now = time(nullptr);
-  while (dirent *item = readdir(listing)) {
-    StringRef name = item->d_name;
-    struct stat status;
-    if ((!name.contains(kEntrySuffix) && !name.contains(kWeightsSuffix)) ||
-        fstatat(descriptor, item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(status.st_mode))
-      continue;
-    if (name.ends_with(kEntrySuffix) || name.ends_with(kWeightsSuffix)) {
-      uint64_t size = static_cast<uint64_t>(status.st_size);
-      entries.push_back(
-          {name.str(), size,
-           std::max(status.st_atim.tv_sec, status.st_mtim.tv_sec)});
-      total += size;
-    } else if (status.st_mtim.tv_sec + kAbandonedSeconds < now) {
-      (void)unlinkat(descriptor, item->d_name, 0);
-    }
-  }
-  closedir(listing);
-  if (total <= kMaxFolderBytes)
-    return;
-  std::sort(entries.begin(), entries.end(),
-            [](const Entry &a, const Entry &b) { return a.used < b.used; });
-  for (const Entry &entry : entries) {
-    if (total <= kMaxFolderBytes / 4 * 3)
-      return;
-    (void)unlinkat(descriptor, entry.name.c_str(), 0);
-    total -= entry.size;
-  }
 }

@@ -73,9 +73,6 @@ private:
   bool writeFile(const std::string &name,
                  const std::vector<std::string_view> &pieces,
                  llvm::function_ref<void(std::string_view)> forget = {}) const;
-  /// Removes the oldest files when the folder has grown too large, and what
-  /// writers left that did not get to the end.
-  void trim() const;
 
   std::string folder, trouble;
   int descriptor = -1;

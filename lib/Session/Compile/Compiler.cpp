@@ -133,6 +133,7 @@ OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
   importOptions.inputShapes = options.inputShapes;
   importOptions.denotedDims = options.denotedDims;
   importOptions.initializers = options.initializers;
+  importOptions.outputs = options.outputs;
   if (options.customOps)
     importOptions.functions = options.customOps->functions();
   OwningOpRef<ModuleOp> module =

@@ -135,10 +135,10 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, device,
                optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
-               inputValues, distinctDims, denotedDims, initializers, customOps,
-               numerics, precision, splitFloats, plan, remark, checkBounds,
-               profile, observe, perfMap, memoryLimit, compileTimeout,
-               interrupted] = options;
+               inputValues, distinctDims, denotedDims, initializers, outputs,
+               customOps, numerics, precision, splitFloats, plan, remark,
+               checkBounds, profile, observe, perfMap, memoryLimit,
+               compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
   (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
       (void)compileTimeout, (void)interrupted;
@@ -189,6 +189,9 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
     }
   }
   add(initializers ? hashOf(*initializers) : "");
+  add(std::to_string(outputs.size()));
+  for (const std::string &name : outputs)
+    add(name);
   // What runs call is compared when it is there: see CustomNodes.
   add(customOps ? customOps->fingerprint() : "");
   return text;
