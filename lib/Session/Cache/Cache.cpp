@@ -265,8 +265,8 @@ Cache::loadWeights(const std::string &key, const Artifact &artifact,
   std::shared_ptr<FileMap> file = openFile(name);
   if (!file)
     return nullptr;
-  // The date of the last access tells trimFolder() when it was of use; that of the
-  // last change is the file's identity.
+  // The date of the last access tells trimFolder() when it was of use; that of
+  // the last change is the file's identity.
   const timespec now[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
   (void)utimensat(descriptor, name.c_str(), now, AT_SYMLINK_NOFOLLOW);
 
