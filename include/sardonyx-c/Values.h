@@ -27,6 +27,39 @@ typedef enum {
   SDX_FAILED = 4
 } sdx_error_kind;
 
+/** The element types of tensors, numbered as in onnx.TensorProto.DataType. */
+typedef enum sdx_element_type {
+  SDX_UNDEFINED = 0, /* of what is no tensor */
+  SDX_FLOAT = 1,
+  SDX_UINT8 = 2,
+  SDX_INT8 = 3,
+  SDX_UINT16 = 4,
+  SDX_INT16 = 5,
+  SDX_INT32 = 6,
+  SDX_INT64 = 7,
+  SDX_STRING = 8, /* sdx_string */
+  SDX_BOOL = 9,
+  SDX_FLOAT16 = 10,
+  SDX_DOUBLE = 11,
+  SDX_UINT32 = 12,
+  SDX_UINT64 = 13,
+  SDX_COMPLEX64 = 14,
+  SDX_COMPLEX128 = 15,
+  SDX_BFLOAT16 = 16,
+  SDX_FLOAT8E4M3FN = 17,
+  SDX_FLOAT8E4M3FNUZ = 18,
+  SDX_FLOAT8E5M2 = 19,
+  SDX_FLOAT8E5M2FNUZ = 20,
+  SDX_UINT4 = 21, /* a byte for each, as of all that are smaller than one */
+  SDX_INT4 = 22,
+  SDX_FLOAT4E2M1 = 23,
+  SDX_FLOAT8E8M0 = 24,
+  SDX_UINT2 = 25,
+  SDX_INT2 = 26,
+  SDX_FLOAT6E2M3 = 27,
+  SDX_FLOAT6E3M2 = 28
+} sdx_element_type;
+
 /** An element of a tensor of strings: UTF-8, not ended by a zero. */
 typedef struct {
   const char *data;
@@ -44,7 +77,7 @@ typedef struct {
 /** A tensor in the caller's memory, contiguous and row by row. One of strings
     (type 8) holds sdx_string. */
 typedef struct {
-  int32_t type; /* as in onnx.TensorProto.DataType */
+  int32_t type; /* an sdx_element_type */
   size_t rank;
   const int64_t *shape;
   void *data; /* for results NULL: the session provides the memory */

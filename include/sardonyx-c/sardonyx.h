@@ -101,6 +101,26 @@ SDX_API void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes);
 SDX_API void sdx_options_set_compile_timeout(sdx_options *options,
                                              double seconds);
 
+/** The processor to compile for, in LLVM's spelling ("x86-64-v3"); NULL: this
+    one. Loading fails where there is no such processor. */
+SDX_API void sdx_options_set_cpu(sdx_options *options, const char *name);
+/** Compiles for this size of a named dimension; the session takes no other.
+    Loading fails where no input has a dimension of this name. */
+SDX_API void sdx_options_set_dimension(sdx_options *options, const char *name,
+                                       int64_t size);
+/** Adds a value of the model's main graph, by its name, to those that runs give
+    in the place of its outputs. What only others need is not computed. */
+SDX_API void sdx_options_add_output(sdx_options *options, const char *name);
+
+/** Told what a model, or the inputs of a run, have wrong that keeps nothing
+   from running: a sentence, which is valid during the call. Threads that load
+   and run models call it, several at a time where they do. */
+typedef void (*sdx_log_function)(void *user, const char *message);
+SDX_API void sdx_options_set_log(sdx_options *options,
+                                 sdx_log_function function, void *user);
+/** Has sessions record when each step of each run begins and ends. */
+SDX_API void sdx_options_set_profile(sdx_options *options, int enabled);
+
 /** Stands for the host's memory where CUDA devices are counted. */
 #define SDX_HOST (-1)
 
@@ -132,7 +152,7 @@ SDX_API const char *sdx_session_input_type_name(const sdx_session *session,
                                                 size_t index);
 SDX_API const char *sdx_session_output_type_name(const sdx_session *session,
                                                  size_t index);
-/** Of tensors, numbered as in onnx.TensorProto.DataType; 0 for all else. */
+/** Of tensors an sdx_element_type; 0 for all else. */
 SDX_API int32_t sdx_session_input_type(const sdx_session *session,
                                        size_t index);
 SDX_API int32_t sdx_session_output_type(const sdx_session *session,
@@ -185,6 +205,31 @@ SDX_API sdx_results *sdx_session_run_values(sdx_session *session,
                                             size_t input_count,
                                             const sdx_run_options *options,
                                             sdx_error **error);
+
+/** Runs a model on tensors by the names of inputs. The results are those of
+    `output_names`, in that order, or all where `output_count` is 0; `options`
+    may be NULL. NULL if it fails. */
+SDX_API sdx_results *
+sdx_session_run_named(sdx_session *session, const char *const *input_names,
+                      const sdx_tensor *inputs, size_t input_count,
+                      const char *const *output_names, size_t output_count,
+                      const sdx_run_options *options, sdx_error **error);
+
+/** A step of a run: a call of a kernel, or a copy. */
+typedef struct {
+  size_t run;         /* counts the runs of the profile, from 0 */
+  const char *kernel; /* its name, and what it computes in a word or two */
+  const char *form;
+  int64_t begin, end; /* nanoseconds of a steady clock */
+  double flops, bytes;
+} sdx_profile_step;
+typedef void (*sdx_profile_function)(void *user, const sdx_profile_step *step);
+/** Tells `function` the steps that a session with sdx_options_set_profile has
+    recorded, those of each run in order, and begins anew. Gives the number of
+    runs. */
+SDX_API size_t sdx_session_take_profile(sdx_session *session,
+                                        sdx_profile_function function,
+                                        void *user);
 
 /* What can end a run before it is done. */
 

@@ -20,6 +20,12 @@ void sardonyx::report(const Error &error, sdx_error **out) {
     *out = new sdx_error{error};
 }
 
+void sardonyx::tellWarnings(Runner &model, sdx_log_function log, void *user) {
+  if (log && model.hasWarnings())
+    for (const std::string &text : model.takeWarnings())
+      log(user, text.c_str());
+}
+
 sdx_error_kind sdx_error_get_kind(const sdx_error *error) {
   return static_cast<sdx_error_kind>(error->error.kind());
 }
@@ -180,6 +186,8 @@ sdx_session_run_on_device(sdx_session *session, const sdx_tensor *inputs,
                           const sdx_run_options *options, sdx_error **error) {
   // Another thread may free the handle meanwhile.
   std::shared_ptr<Runner> running = session->session;
+  const sdx_log_function log = session->log;
+  void *const logUser = session->logUser;
   std::vector<TensorRef> refs(inputCount);
   for (size_t i = 0; i < inputCount; ++i) {
     refs[i] = {static_cast<ElementType>(inputs[i].type), inputs[i].data,
@@ -191,6 +199,7 @@ sdx_session_run_on_device(sdx_session *session, const sdx_tensor *inputs,
       memoryOf(memory, memoryDevices, running->outputs());
   auto results = options ? running->run(refs, outputs, options->options)
                          : running->run(refs, outputs);
+  tellWarnings(*running, log, logUser);
   if (results)
     return new sdx_results(std::move(*results));
   report(results.error(), error);
@@ -238,6 +247,8 @@ sdx_results *sardonyx::runValues(const sdx_session *session,
                                  const sdx_tensor *memory, const Places &places,
                                  const RunOptions &options, sdx_error **error) {
   std::shared_ptr<Runner> running = session->session;
+  const sdx_log_function log = session->log;
+  void *const logUser = session->logUser;
   std::vector<TensorRef> refs;
   for (size_t i = 0; i < inputCount; ++i) {
     auto ref = refOf(inputs[i]);
@@ -253,6 +264,7 @@ sdx_results *sardonyx::runValues(const sdx_session *session,
   }
   auto results = running->run(
       refs, memoryOf(memory, places.memory, running->outputs()), options);
+  tellWarnings(*running, log, logUser);
   if (results)
     return new sdx_results(std::move(*results));
   report(results.error(), error);

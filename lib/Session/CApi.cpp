@@ -13,6 +13,8 @@ using namespace sardonyx;
 
 struct sdx_options {
   SessionOptions options;
+  sdx_log_function log = nullptr;
+  void *logUser = nullptr;
 };
 sdx_options *sdx_options_create(void) { return new sdx_options; }
 void sdx_options_free(sdx_options *options) { delete options; }
@@ -83,19 +85,46 @@ void sdx_options_set_compile_timeout(sdx_options *options, double seconds) {
   options->options.compileTimeout = seconds;
 }
 
+void sdx_options_set_cpu(sdx_options *options, const char *name) {
+  options->options.cpu = name ? name : "";
+}
+void sdx_options_set_dimension(sdx_options *options, const char *name,
+                               int64_t size) {
+  options->options.dims[name] = size;
+}
+void sdx_options_add_output(sdx_options *options, const char *name) {
+  options->options.outputs.push_back(name);
+}
+void sdx_options_set_log(sdx_options *options, sdx_log_function function,
+                         void *user) {
+  options->log = function;
+  options->logUser = user;
+}
+void sdx_options_set_profile(sdx_options *options, int enabled) {
+  options->options.profile = enabled != 0;
+}
+
 static sdx_session *wrap(Expected<std::shared_ptr<Session>> session,
-                         sdx_error **error) {
-  if (session)
-    return new sdx_session(*session);
-  report(session.error(), error);
-  return nullptr;
+                         const sdx_options *options, sdx_error **error) {
+  if (!session) {
+    report(session.error(), error);
+    return nullptr;
+  }
+  auto *handle = new sdx_session(*session);
+  handle->compiled = (*session).get();
+  if (!options)
+    return handle;
+  handle->log = options->log;
+  handle->logUser = options->logUser;
+  tellWarnings(**session, options->log, options->logUser);
+  return handle;
 }
 
 sdx_session *sdx_session_create(const char *path, const sdx_options *options,
                                 sdx_error **error) {
   return wrap(Session::load(path ? path : "",
                             options ? options->options : SessionOptions()),
-              error);
+              options, error);
 }
 
 sdx_session *sdx_session_create_from_bytes(const void *data, size_t size,
@@ -103,7 +132,62 @@ sdx_session *sdx_session_create_from_bytes(const void *data, size_t size,
                                            sdx_error **error) {
   return wrap(Session::loadBytes(data, size,
                                  options ? options->options : SessionOptions()),
-              error);
+              options, error);
+}
+
+static TensorRef refOf(const sdx_tensor &tensor) {
+  TensorRef ref;
+  ref.type = static_cast<ElementType>(tensor.type);
+  ref.data = tensor.data;
+  ref.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+  return ref;
+}
+
+sdx_results *
+sdx_session_run_named(sdx_session *session, const char *const *inputNames,
+                      const sdx_tensor *inputs, size_t inputCount,
+                      const char *const *outputNames, size_t outputCount,
+                      const sdx_run_options *options, sdx_error **error) {
+  // Another thread may free the handle meanwhile.
+  std::shared_ptr<Runner> running = session->session;
+  const sdx_log_function log = session->log;
+  void *const logUser = session->logUser;
+  std::vector<NamedInput> named;
+  for (size_t i = 0; i < inputCount; ++i)
+    named.push_back({inputNames[i] ? inputNames[i] : "", refOf(inputs[i])});
+  std::vector<std::string> outputs;
+  for (size_t i = 0; i < outputCount; ++i)
+    outputs.push_back(outputNames[i] ? outputNames[i] : "");
+  auto results = options ? runByName(*running, named, outputs, options->options)
+                         : runByName(*running, named, outputs);
+  tellWarnings(*running, log, logUser);
+  if (!results) {
+    report(results.error(), error);
+    return nullptr;
+  }
+  if (outputs.empty())
+    for (const ValueInfo &output : running->outputs())
+      outputs.push_back(output.name);
+  std::vector<Tensor> ordered;
+  for (const std::string &name : outputs)
+    ordered.push_back((*results)[name]);
+  return new sdx_results(std::move(ordered));
+}
+
+size_t sdx_session_take_profile(sdx_session *session,
+                                sdx_profile_function function, void *user) {
+  if (!session->compiled)
+    return 0;
+  const Profile profile = session->compiled->takeProfile();
+  for (size_t run = 0; run < profile.runs.size(); ++run)
+    for (const ProfileEvent &event : profile.runs[run].events) {
+      const ProfileSite &site = profile.sites[event.site];
+      const sdx_profile_step step = {
+          run,       site.kernel.c_str(), site.form.c_str(), event.begin,
+          event.end, event.flops,         event.bytes};
+      function(user, &step);
+    }
+  return profile.runs.size();
 }
 
 const char *sdx_version(void) { return SARDONYX_VERSION; }

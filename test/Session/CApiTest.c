@@ -95,11 +95,117 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   sdx_error_free(error);
   sdx_run_options_free(once);
 
+  /* By name, in any order, and only what is asked for. */
+  const char *names[2] = {"b", "x"}, *wanted[2] = {"m", "y"};
+  sdx_tensor swapped[2] = {inputs[1], inputs[0]};
+  results = sdx_session_run_named(session, names, swapped, 2, wanted, 1, NULL,
+                                  &error);
+  EXPECT(results && sdx_results_count(results) == 1);
+  EXPECT(sdx_results_get(results, 0).type == SDX_FLOAT);
+  EXPECT(sdx_results_get(results, 0).rank == 1);
+  sdx_results_free(results);
+  results = sdx_session_run_named(session, names, swapped, 2, wanted, 2, NULL,
+                                  &error);
+  EXPECT(results && ((float *)sdx_results_get(results, 1).data)[5] == 400);
+  sdx_results_free(results);
+  results =
+      sdx_session_run_named(session, names, swapped, 2, NULL, 0, NULL, &error);
+  EXPECT(results && ((float *)sdx_results_get(results, 0).data)[5] == 400);
+  sdx_results_free(results);
+  EXPECT(!sdx_session_run_named(session, names, swapped, 1, NULL, 0, NULL,
+                                &error));
+  EXPECT(!strcmp(sdx_error_message(error), "input 'x' is missing"));
+  sdx_error_free(error);
+  names[0] = "x";
+  EXPECT(!sdx_session_run_named(session, names, swapped, 2, NULL, 0, NULL,
+                                &error));
+  EXPECT(strstr(sdx_error_message(error), "given twice"));
+  sdx_error_free(error);
+  names[0] = "B";
+  EXPECT(!sdx_session_run_named(session, names, swapped, 2, NULL, 0, NULL,
+                                &error));
+  EXPECT(strstr(sdx_error_message(error), "did you mean b?"));
+  sdx_error_free(error);
+  names[0] = "b", wanted[0] = "n";
+  EXPECT(!sdx_session_run_named(session, names, swapped, 2, wanted, 1, NULL,
+                                &error));
+  EXPECT(strstr(sdx_error_message(error), "no output 'n'"));
+  EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
+  sdx_error_free(error);
+
   shapeX[1] = 2;
   EXPECT(!sdx_session_run(session, inputs, 2, NULL, &error));
   EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
   sdx_error_free(error);
   sdx_session_free(session);
+  return 0;
+}
+
+static void count(void *user, const char *message) {
+  if (strstr(message, "is declared with the shape"))
+    ++*(int *)user;
+}
+
+typedef struct {
+  size_t steps;
+  double flops;
+  int isOrdered;
+} seen;
+
+static void see(void *user, const sdx_profile_step *step) {
+  seen *all = user;
+  ++all->steps;
+  all->flops += step->flops;
+  all->isOrdered &= step->begin <= step->end && step->kernel && step->form;
+}
+
+/* What options ask for, on a model "x float[N, 3] -> h = Relu(x), y = Neg(h)",
+   whose y is declared to be [N, 4]; see CompileTest.cpp. */
+int runCOptions(const char *modelBytes, size_t size, char *message,
+                size_t capacity) {
+  sdx_error *error = NULL;
+  int warnings = 0;
+  sdx_options *options = sdx_options_create();
+  sdx_options_set_cache(options, 0, NULL);
+  sdx_options_set_log(options, count, &warnings);
+  sdx_options_set_profile(options, 1);
+  sdx_options_set_cpu(options, "no-such-processor");
+  EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
+  EXPECT(strstr(sdx_error_message(error), "no-such-processor"));
+  sdx_error_free(error);
+  sdx_options_set_cpu(options, NULL);
+  sdx_session *session =
+      sdx_session_create_from_bytes(modelBytes, size, options, &error);
+  EXPECT(session && warnings == 1);
+  float x[3] = {1, -2, 3};
+  int64_t shape[2] = {1, 3};
+  sdx_tensor input = {SDX_FLOAT, 2, shape, x};
+  for (int i = 0; i < 3; ++i)
+    sdx_results_free(sdx_session_run(session, &input, 1, NULL, &error));
+  seen all = {0, 0, 1};
+  EXPECT(sdx_session_take_profile(session, see, &all) == 3);
+  EXPECT(all.steps >= 3 && all.flops > 0 && all.isOrdered);
+  EXPECT(sdx_session_take_profile(session, see, &all) == 0);
+  sdx_session_free(session);
+
+  sdx_options_add_output(options, "h");
+  sdx_options_set_dimension(options, "N", 1);
+  session = sdx_session_create_from_bytes(modelBytes, size, options, &error);
+  EXPECT(session && sdx_session_output_count(session) == 1);
+  sdx_results *results = sdx_session_run(session, &input, 1, NULL, &error);
+  EXPECT(results && ((float *)sdx_results_get(results, 0).data)[2] == 3);
+  EXPECT(((float *)sdx_results_get(results, 0).data)[1] == 0);
+  sdx_results_free(results);
+  shape[0] = 2;
+  EXPECT(!sdx_session_run(session, &input, 1, NULL, &error));
+  EXPECT(strstr(sdx_error_message(error), "must be 1, got 2"));
+  sdx_error_free(error);
+  sdx_session_free(session);
+  sdx_options_set_dimension(options, "M", 1);
+  EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
+  EXPECT(strstr(sdx_error_message(error), "no open dimension 'M'"));
+  sdx_error_free(error);
+  sdx_options_free(options);
   return 0;
 }
 

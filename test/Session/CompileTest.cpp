@@ -12,6 +12,8 @@ extern "C" int runCApi(const char *modelBytes, size_t size, const char *cache,
                        char *message, size_t capacity);
 extern "C" int runCValues(const char *modelBytes, size_t size, char *message,
                           size_t capacity);
+extern "C" int runCOptions(const char *modelBytes, size_t size, char *message,
+                           size_t capacity);
 
 static const char kRelu[] = R"(<ir_version: 8, opset_import: ["" : 17]>
 model (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }
@@ -155,6 +157,14 @@ TEST(CApi, RunsAModel) {
   EXPECT_EQ(runCApi(kHandmadeBytes.data(), kHandmadeBytes.size(),
                     folder.path.c_str(), message, sizeof(message)),
             0)
+      << message;
+}
+
+TEST(CApi, TakesOptions) {
+  static const char model[] = R"(<ir_version: 8, opset_import: ["" : 17]>
+model (float[N, 3] x) => (float[N, 4] y) { h = Relu(x) y = Neg(h) })";
+  char message[500] = "";
+  EXPECT_EQ(runCOptions(model, strlen(model), message, sizeof(message)), 0)
       << message;
 }
 

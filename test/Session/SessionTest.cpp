@@ -55,6 +55,48 @@ TEST_F(SessionTest, Runs) {
   }
 }
 
+TEST_F(SessionTest, RunsByName) {
+  auto results = session->run(
+      {{"b", refTo(b.data(), {2})}, {"x", refTo(x.data(), {2, 3})}});
+  ASSERT_TRUE(results) << results.error().message();
+  EXPECT_EQ(results->size(), 2u);
+  auto y = viewAs<float>((*results)["y"]);
+  ASSERT_TRUE(y) << y.error().message();
+  EXPECT_EQ(y->shape(), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(std::vector<float>(y->begin(), y->end()),
+            (std::vector<float>{2, 20, 200, 2, 20, 200}));
+  EXPECT_EQ((*y)[4], 20);
+  EXPECT_EQ(viewAs<int64_t>((*results)["y"]).error().message(),
+            "the result has elements of type float, not int64");
+
+  auto some = session->run(
+      {{"b", refTo(b.data(), {2})}, {"x", refTo(x.data(), {2, 3})}}, {"m"});
+  ASSERT_TRUE(some);
+  EXPECT_EQ(some->size(), 1u);
+  EXPECT_EQ(some->count("m"), 1u);
+  // A view outlives the results that it is of.
+  auto m = viewAs<float>((*some)["m"]);
+  some->clear();
+  session = nullptr;
+  EXPECT_EQ((*m)[0], 1.5f);
+}
+
+TEST_F(SessionTest, TellsWrongNames) {
+  auto whyNotNamed = [&](const std::vector<NamedInput> &inputs,
+                         const std::vector<std::string> &outputs = {}) {
+    auto results = runByName(*session, inputs, outputs);
+    return results ? "it did not fail" : results.error().message();
+  };
+  NamedInput x0 = {"x", refTo(x.data(), {2, 3})};
+  NamedInput b0 = {"b", refTo(b.data(), {2})};
+  EXPECT_EQ(whyNotNamed({x0}), "input 'b' is missing");
+  EXPECT_EQ(whyNotNamed({x0, b0, x0}), "input 'x' is given twice");
+  EXPECT_EQ(whyNotNamed({x0, {"X", b0.value}}),
+            "the model has no input 'X'; it has x, b (did you mean x?)");
+  EXPECT_EQ(whyNotNamed({x0, b0}, {"z"}),
+            "the model has no output 'z'; it has y, m");
+}
+
 TEST_F(SessionTest, ReadsWeightsFromAFile) {
   load(handmadeArtifact(folder.path + "/weights", 5)); // not even aligned
   auto result = session->run({{F32, x.data(), {1, 3}}, {F32, b.data(), {1}}});

@@ -21,6 +21,10 @@ struct sdx_error {
 struct sdx_run_options {
   sardonyx::RunOptions options;
 };
+namespace sardonyx {
+class Session;
+} // namespace sardonyx
+
 struct sdx_session {
   explicit sdx_session(std::shared_ptr<sardonyx::Runner> given)
       : session(std::move(given)),
@@ -28,6 +32,10 @@ struct sdx_session {
 
   std::shared_ptr<sardonyx::Runner> session;
   std::string modelVersion;
+  /// The same as `session` where it was compiled here, else null.
+  sardonyx::Session *compiled = nullptr;
+  sdx_log_function log = nullptr;
+  void *logUser = nullptr;
 };
 struct sdx_results {
   explicit sdx_results(std::vector<sardonyx::Tensor> given);
@@ -42,6 +50,9 @@ private:
 };
 
 namespace sardonyx {
+
+/// Tells a caller who wants to know what a model has warned of.
+void tellWarnings(Runner &model, sdx_log_function log, void *user);
 
 /// Gives an error to a caller who wants to have it.
 void report(const Error &error, sdx_error **out);

@@ -10,7 +10,10 @@
 //   auto session = sardonyx::Session::load("model.onnx", {});
 //   if (!session)
 //     return fail(session.error().message());
-//   auto outputs = (*session)->run({{ElementType::Float, data, {1, 3}}});
+//   auto results = (*session)->run({{"x", sardonyx::refTo(data, {1, 3})}});
+//   if (!results)
+//     return fail(results.error().message());
+//   auto y = sardonyx::viewAs<float>((*results)["y"]);
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +31,7 @@
 #include "sardonyx/Runtime/DeviceUse.h"
 #include "sardonyx/Runtime/Observation.h"
 #include "sardonyx/Session/CustomOps.h"
+#include "sardonyx/Session/TypedValues.h"
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -213,6 +217,16 @@ public:
   run(const std::vector<TensorRef> &inputs,
       const std::vector<OutputRef> &memory = {},
       const RunOptions &options = RunOptions()) override;
+
+  /// The same on inputs by name, run({{"x", refTo(data, {1, 3})}}), with
+  /// results by name: those of `outputs`, or all.
+  template <size_t N>
+  Expected<std::map<std::string, Tensor>>
+  run(const NamedInput (&inputs)[N],
+      const std::vector<std::string> &outputs = {},
+      const RunOptions &options = RunOptions()) {
+    return runByName(*this, {inputs, inputs + N}, outputs, options);
+  }
 
   int device() const override;
   /// What the run that ended last has had the device do; nothing without a
