@@ -155,6 +155,7 @@ void defineOptions(nb::module_ &m) {
              for (const auto &[name, tensor] : tensors)
                self.observe[name] = {tensor.first, tensor.second};
            })
+      .def_rw("outputs", &SessionOptions::outputs)
       .def_rw("perf_map", &SessionOptions::perfMap)
       .def_rw("memory_limit", &SessionOptions::memoryLimit)
       .def_rw("compile_timeout", &SessionOptions::compileTimeout)

@@ -6,6 +6,28 @@ import os
 import queue
 import threading
 from concurrent.futures import Future
+from typing import Any
+
+
+class RunFuture(Future):
+    """What `run_async` gives: a `concurrent.futures.Future` that can be awaited, too.
+
+    Cancelling it, or the task that awaits it, ends a run that has begun, unless its caller has options for it.
+    """
+
+    _options: Any = None  # the run's, where no caller has them
+
+    def __await__(self):
+        import asyncio  # takes longer than the whole package
+
+        return asyncio.wrap_future(self).__await__()
+
+    def cancel(self) -> bool:
+        if super().cancel():
+            return True
+        if self._options is not None:
+            self._options.terminate = True
+        return False
 
 
 class Runners:
@@ -25,8 +47,8 @@ class Runners:
         self._lock = threading.Lock()
         self._started = 0
 
-    def submit(self, call, *arguments) -> Future:
-        future: Future = Future()
+    def submit(self, call, *arguments) -> RunFuture:
+        future = RunFuture()
         self._calls.put((future, call, arguments))
         if not self._idle.acquire(blocking=False):
             with self._lock:

@@ -41,6 +41,12 @@ def text(value) -> str:
     return os.fspath(value)
 
 
+def names(value) -> tuple[str, ...]:
+    if isinstance(value, str) or not all(isinstance(name, str) for name in value):
+        raise TypeError
+    return tuple(value)
+
+
 def anything(value) -> Any:
     return value
 
@@ -77,7 +83,7 @@ class Attribute(Generic[T]):
         try:
             value = self.check(value)
         except TypeError:
-            kind = {"flag": "a bool", "integer": "an int of 32 bits", "text": "a str"}.get(
+            kind = {"flag": "a bool", "integer": "an int of 32 bits", "text": "a str", "names": "a list of str"}.get(
                 self.check.__name__, f"a {self.check.__name__}"
             )
             raise TypeError(f"{self.owner}.{self.name} takes {kind}, got {value!r}") from None
@@ -101,6 +107,14 @@ class Options:
                 hint = f" (did you mean {like}?)" if like else ""
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
             object.__setattr__(self, name, value)
+
+    def __repr__(self):
+        """Those attributes that are not as they are at first."""
+        names = sorted(name for name in dir(type(self)) if isinstance(getattr(type(self), name), Attribute))
+        given = [(name, getattr(self, name)) for name in names]
+        changed = [f"{name}={value!r}" for name, value in given if value != getattr(type(self), name).default]
+        changed += [f"{key!r}: {value!r}" for key, value in self._entries.items()]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def _add_entry(self, key, value) -> None:
         if not isinstance(key, str) or not isinstance(value, str):

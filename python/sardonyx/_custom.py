@@ -122,6 +122,7 @@ class CustomOps:
 
     def __init__(self):
         self._native = _sardonyx.CustomOps()
+        self._is_empty = True
 
     def register_op(self, domain: str, name: str, function, infer=None, *, since_version: int = 1, stateful: bool = False):
         """An operator that is a Python function.
@@ -136,11 +137,13 @@ class CustomOps:
         self._native.add_python(
             domain, name, since_version, _caller(function), _shape_function(infer), bool(stateful)
         )
+        self._is_empty = False
 
     def register_library(self, path) -> None:
         """The operators of a shared library, made with sardonyx-c/CustomOps.h. Its code runs in this
         process."""
         self._native.add_library(os.fspath(path))
+        self._is_empty = False
 
     def register_functions(self, source) -> None:
         """Operators that are ONNX functions: a FunctionProto, a ModelProto with functions, their text
@@ -153,6 +156,7 @@ class CustomOps:
             self._native.add_functions(source)
         else:
             self._native.add_functions_file(os.fspath(source))
+        self._is_empty = False
 
     def register_mlir(self, source) -> None:
         """Operators that are func.func of MLIR on tensors, as text or the path of a file."""
@@ -160,6 +164,7 @@ class CustomOps:
             self._native.add_mlir(source)
         else:
             self._native.add_mlir_file(os.fspath(source))
+        self._is_empty = False
 
 
 _everywhere = CustomOps()

@@ -1,15 +1,19 @@
-"""What loading and runs tell on stderr, by onnxruntime's levels of severity."""
+"""What loading and runs tell, by onnxruntime's levels of severity: to handlers of the logger "sardonyx" (module `logging`)
+where there are some, else on stderr."""
 
 from __future__ import annotations
 
 import datetime
+import logging
 import sys
 import time
 
 from .errors import Fail
 
 VERBOSE, INFO, WARNING, ERROR, FATAL = range(5)
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 _default = WARNING
+_logger = logging.getLogger("sardonyx")
 
 
 def set_default(severity: int) -> None:
@@ -26,7 +30,10 @@ class Logger:
         self._severity, self._logid = severity, logid
 
     def takes(self, severity: int) -> bool:
-        return severity >= (_default if self._severity < 0 else self._severity)
+        if severity >= (_default if self._severity < 0 else self._severity):
+            return True
+        # A level that the logger itself was given asks for more.
+        return _logger.level != logging.NOTSET and _logger.isEnabledFor(_LEVELS[severity])
 
     def info(self, what: str, text: str) -> None:
         self._write(INFO, "I", what, text)
@@ -35,7 +42,13 @@ class Logger:
         self._write(WARNING, "W", what, text)
 
     def _write(self, severity: int, letter: str, what: str, text: str) -> None:
-        if self.takes(severity):
+        if not self.takes(severity):
+            return
+        if _logger.hasHandlers():
+            # What a session was told to tell is told, whatever the level above it.
+            name = f"{self._logid}, {what}" if self._logid else what
+            _logger.handle(_logger.makeRecord(_logger.name, _LEVELS[severity], "", 0, "[%s] %s", (name, text), None))
+        else:
             now = datetime.datetime.now()
             print(f"{now:%F %H:%M:%S.%f} [{letter}:sardonyx:{self._logid}, {what}] {text}", file=sys.stderr)
 

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Optional, Union
 
 from . import _sardonyx
-from ._attributes import Attribute, Options, anything, flag, integer, member_of, tell_once, text
+from ._attributes import Attribute, Options, anything, flag, integer, member_of, names, tell_once, text
 from ._config_keys import SESSION
 from ._custom import CustomOps, together
 from ._run_options import MOST, positive
@@ -164,6 +164,12 @@ class SessionOptions(Options):
         "Use the tile registers of AMX for f32 where `numerics` allows it. None: where one thread computes, or all on a "
         "Granite Rapids.",
     )
+    outputs = Attribute[Sequence[str]](
+        (),
+        names,
+        "Values of the model's main graph, by name, that runs give in the place of its outputs, in this order; what only "
+        "others need is not computed. Empty: the model's outputs.",
+    )
     plan = Attribute[Union[str, os.PathLike]](
         "",
         anything,
@@ -198,6 +204,25 @@ class SessionOptions(Options):
         self._dims: dict[str, int] = {}
         self._input_shapes: dict[str, list[int]] = {}
 
+    def __copy__(self) -> SessionOptions:
+        """One that `set_load_cancellation_flag` of this one cancels, too."""
+        made = SessionOptions.__new__(SessionOptions)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __getstate__(self) -> dict:
+        """Without the flag of `set_load_cancellation_flag`, which is of the process. Raises `TypeError` for what only this
+        process has: custom operators and a function that chooses devices."""
+        if not self._custom_ops._is_empty:
+            raise TypeError("SessionOptions with custom operators cannot be pickled")
+        if self._delegate is not None:
+            raise TypeError("SessionOptions with a function that chooses devices cannot be pickled")
+        return {name: value for name, value in self.__dict__.items() if name not in ("_cancel", "_custom_ops")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._cancel, self._custom_ops = _sardonyx.CancelFlag(), CustomOps()
+
     @property
     def custom_ops(self) -> CustomOps:
         """Operators beyond ONNX's own."""
@@ -205,6 +230,8 @@ class SessionOptions(Options):
 
     @custom_ops.setter
     def custom_ops(self, value: CustomOps) -> None:
+        if not isinstance(value, CustomOps):
+            raise TypeError(f"SessionOptions.custom_ops takes CustomOps, got {type(value).__name__}")
         self._custom_ops = value
 
     def add_session_config_entry(self, key: str, value: str) -> None:
@@ -291,10 +318,14 @@ class SessionOptions(Options):
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Compiles for this size of a named dimension; the session takes no other. A name that no input has is told in a
         warning."""
+        if not isinstance(name, str):
+            raise TypeError(f"the name of a dimension is a str, got {name!r}")
         self._dims[name] = operator.index(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """The same for all open dimensions of inputs with this denotation."""
+        if not isinstance(denotation, str):
+            raise TypeError(f"a denotation is a str, got {denotation!r}")
         self._denoted_dims[denotation] = operator.index(size)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
@@ -343,6 +374,8 @@ class SessionOptions(Options):
 
     def set_input_shape(self, name: str, shape) -> None:
         """Compiles for this shape of an input, whatever the model declares; None leaves a dimension open."""
+        if not isinstance(name, str):
+            raise TypeError(f"the name of an input is a str, got {name!r}")
         self._input_shapes[name] = [-1 if size is None else operator.index(size) for size in shape]
 
     def register_custom_ops_library(self, path: str) -> None:
@@ -396,6 +429,7 @@ class SessionOptions(Options):
         options.numerics = getattr(_sardonyx.Numerics, _one_of(_NUMERICS, "numerics", self.numerics))
         options.precision = getattr(_sardonyx.Precision, _one_of(_PRECISIONS, "precision", self.precision))
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
+        options.outputs = list(self.outputs)
         if self.plan:
             with open(self.plan, encoding="utf-8") as file:
                 options.plan = file.read()

@@ -42,6 +42,17 @@ class RunOptions(Options):
         self._native = _runtime.RunOptions()
         self._adapters: list[LoraAdapter] = []
 
+    def __getstate__(self) -> dict:
+        """Without `terminate`, which is of the process."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_native"}
+        return {**state, "_limits": (self.timeout, self.max_trip_count, self._native.release_memory)}
+
+    def __setstate__(self, state: dict) -> None:
+        timeout, trips, release = state.pop("_limits")
+        self.__dict__.update(state)
+        self._native = _runtime.RunOptions()
+        self.timeout, self.max_trip_count, self._native.release_memory = timeout, trips, release
+
     @property
     def terminate(self) -> bool:
         """While it is true, runs with these options end, and none begins. Any thread may set it."""

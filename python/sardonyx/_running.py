@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any
 
 from . import _log as log
 from . import _runtime
 from ._adapters import parameters_of
 from ._arrays import as_input, as_memory, as_value, check_apart, copy_to, from_output
-from ._async import runners, tell
+from ._async import RunFuture, runners, tell
 from ._attributes import integer, tell_once
 from ._binding import IOBinding
 from ._devices import CPU, OrtEpDevice, OrtMemoryInfo, memory_of
@@ -21,7 +20,7 @@ from ._run_options import RunOptions
 from ._runtime import DeviceTensor
 from ._suggest import unknown
 from ._values import OrtValue, SparseTensor
-from .errors import Fail, InvalidArgument
+from .errors import Fail, InvalidArgument, UnknownName
 
 
 class NodeArg:
@@ -65,6 +64,10 @@ class ModelMetadata:
 
     def __init__(self, values: dict[str, Any]):
         self._values = values
+
+    def __repr__(self):
+        told = ("producer_name", "graph_name", "domain", "version")
+        return f"ModelMetadata({', '.join(f'{name}={self._values[name]!r}' for name in told)})"
 
     @property
     def producer_name(self) -> str:
@@ -121,7 +124,15 @@ class Runnable(Internals):
     _session: Any  # an extension's Runner
     _logger = log.Logger()
     _used_providers: Mapping[str, Mapping[str, str]] = {CPU_PROVIDER: {}}  # with their options
+    _origin: str | None = None  # the path that it was loaded from
     _adapted: frozenset[str] = frozenset()  # the initializers in whose place an adapter's tensors are
+
+    def __repr__(self):
+        def listed(args):
+            return ", ".join(f"{arg.name} {arg.type}" + ("" if arg.shape is None else f" {arg.shape}") for arg in args)
+
+        origin = repr(os.fspath(self._origin)) if self._origin else "a model in memory"
+        return f"<{type(self).__name__} of {origin}: {listed(self._inputs)} -> {listed(self._outputs)}>"
 
     def _describe(self):
         self._inputs = [NodeArg(*value) for value in self._session.inputs]
@@ -144,6 +155,7 @@ class Runnable(Internals):
         inputs. Results are arrays, lists for sequences, dicts for maps, or None for an optional that holds nothing.
         Raises `InvalidArgument` for names, types and shapes that the model does not have, `RuntimeException` where the run failed.
         """
+        self._check_types(output_names, input_feed, run_options)
         if run_options is not None and run_options._adapters:
             session = self._adapted_to(run_options._adapters)
             if session is not self:
@@ -188,17 +200,21 @@ class Runnable(Internals):
         callback: Callable[[list, Any, str], Any] | None = None,
         user_data: Any = None,
         run_options: RunOptions | None = None,
-    ) -> Future:
-        """Starts a run and comes back at once: the results are those of the future.
+    ) -> RunFuture:
+        """Starts a run and comes back at once: the results are those of the future, which `await` takes, too:
+        `results = await session.run_async(None, feeds)`.
 
         `callback(results, user_data, error)` is called on another thread when the run is done, with the
         sentence of what failed or an empty one; what it raises is logged. Inputs have to stay as they
         are until then. `RunOptions.terminate` ends a run; so does the end of the program.
         """
+        self._check_types(output_names, input_feed, run_options)
         if run_options is None or not run_options._adapters:
             self._check_names(input_feed)
         self._indices(output_names or [])
-        future = runners.submit(self.run, output_names, dict(input_feed), run_options)
+        own = RunOptions() if run_options is None else None
+        future = runners.submit(self.run, output_names, dict(input_feed), run_options or own)
+        future._options = own
         if callback is not None:
             future.add_done_callback(tell(callback, user_data))
         return future
@@ -258,16 +274,27 @@ class Runnable(Internals):
             raise InvalidArgument("IOBinding must be used with the session that created it.")
         iobinding._iobinding._run(run_options)
 
+    @staticmethod
+    def _check_types(output_names, input_feed, run_options) -> None:
+        if isinstance(output_names, (str, bytes)):
+            raise TypeError(f"output_names is a list of names or None, got {output_names!r}")
+        if type(input_feed) is not dict and not isinstance(input_feed, Mapping):
+            raise TypeError(f"input_feed is a dict of arrays by name, got {type(input_feed).__name__}")
+        if run_options is not None and not isinstance(run_options, RunOptions):
+            raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")
+
     def _indices(self, names):
         try:
             return [self._output_index[name] for name in names]
         except KeyError:
             (name, *_) = [name for name in names if name not in self._output_index]
-            raise InvalidArgument(unknown("output", name, self._output_index)) from None
+            raise UnknownName(unknown("output", name, self._output_index)) from None
+        except TypeError:
+            raise TypeError(f"names of outputs are str, got {names!r}") from None
 
     def _check_input(self, name) -> None:
         if name not in self._input_names:
-            raise InvalidArgument(unknown("input", name, [arg.name for arg in self._inputs]))
+            raise UnknownName(unknown("input", name, [arg.name for arg in self._inputs]))
 
     def _check_names(self, feed):
         for name in feed:
@@ -363,11 +390,18 @@ class BuiltModel(Runnable):
     """A model that `sardonyx build` has made a shared library of; see `load`."""
 
     def __init__(self, path, threads=0, memory_limit=0, device=None, device_memory_limit=0, stream=0):
+        self._origin = os.fspath(path)
+        self._given = os.path.abspath(path), threads, memory_limit, device, device_memory_limit, stream
         self._session = _runtime.load(os.fspath(path), threads, memory_limit, device, device_memory_limit, stream)
         if self._session.device >= 0:
             options = {"device_id": str(self._session.device)}
             self._used_providers = {CUDA_PROVIDER: options, **self._used_providers}
         self._describe()
+
+    def __reduce__(self):
+        if self._given[-1]:
+            raise TypeError("a model with a stream of this process cannot be pickled")
+        return BuiltModel, self._given
 
 
 def load(

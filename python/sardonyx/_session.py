@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import atexit
 import copy
+import operator
 import os
 import threading
 import time
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from . import _log as log
@@ -23,7 +24,7 @@ from ._providers import CUDA_PROVIDER, choose
 from ._running import NodeArg, Runnable
 from ._suggest import unknown
 from ._values import type_name
-from .errors import Fail, InvalidArgument, ModelLoadCanceled, NotImplemented
+from .errors import Fail, InvalidArgument, ModelLoadCanceled, NotImplemented, UnknownName
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -87,6 +88,7 @@ class InferenceSession(Runnable):
         self._options = sess_options or SessionOptions()
         path, data = model_source(path_or_bytes)
         self._model_path = path or None  # as onnxruntime's class has it
+        self._origin = path or None
         if read_config_from_model is None:
             read_config_from_model = os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1"
         if read_config_from_model:
@@ -135,6 +137,12 @@ class InferenceSession(Runnable):
             prefix = os.fspath(self._options.profile_file_prefix)
             self._end_profiling = weakref.finalize(self, _write_trace, self._session, prefix, self._profiling_start)
 
+    def __reduce__(self):
+        """Loaded again from its path, which has to be there where it is."""
+        if not self._origin:
+            raise TypeError("a session of a model in memory cannot be pickled; one of a file can")
+        return InferenceSession, (os.path.abspath(self._origin), self._options, *self._given_providers)
+
     def take_observations(self) -> dict[str, dict]:
         """What runs have seen of the tensors of `SessionOptions.observe`, {tensor: {what: number or array}}, and begins
         anew. It waits for runs to end, and counts those that failed, too, as far as they came.
@@ -175,7 +183,7 @@ class InferenceSession(Runnable):
         known = [arg.name for arg in self.get_overridable_initializers()]
         for name in names:
             if name not in known:
-                raise InvalidArgument(unknown("input", name, [*(arg.name for arg in self._inputs), *known]))
+                raise UnknownName(unknown("input", name, [*(arg.name for arg in self._inputs), *known]))
         key = tuple(adapters)
         with _compiling:
             if key not in self._variants:
@@ -253,6 +261,20 @@ class InferenceSession(Runnable):
         return self._session.from_cache
 
 
+def _sizes(dims) -> dict[str, int]:
+    """`dims` of a caller, checked."""
+    dims = {} if dims is None else dims
+    if not isinstance(dims, Mapping) or not all(isinstance(name, str) for name in dims):
+        raise TypeError(f"dims is a dict of sizes by the names of dimensions, got {dims!r}")
+    return {name: operator.index(size) for name, size in dims.items()}
+
+
+def _native_of(options) -> _sardonyx.Options:
+    if options is not None and not isinstance(options, SessionOptions):
+        raise TypeError(f"options are SessionOptions, got {type(options).__name__}")
+    return (options or SessionOptions())._native()
+
+
 def build(
     model,
     output,
@@ -275,8 +297,8 @@ def build(
     `load` loads a .so again.
     """
     path, data = model_source(model)
-    native = (options or SessionOptions())._native()
-    native.dims = {**native.dims, **(dims or {})}
+    native = _native_of(options)
+    native.dims = {**native.dims, **_sizes(dims)}
     targets = [target] if isinstance(target, str) else list(target)
     return _sardonyx.build(path, data, os.fspath(output), native, cpus or [], targets, name, os.fspath(weights), static)
 
@@ -290,11 +312,13 @@ def compile(
     can go on from the text.
     """
     path, data = model_source(model)
-    return _sardonyx.compile_to_text(path, data, to, (options or SessionOptions())._native(), elide_weights)
+    if not isinstance(to, str):
+        raise TypeError(f"to is the name of a phase, got {to!r}")
+    return _sardonyx.compile_to_text(path, data, to, _native_of(options), bool(elide_weights))
 
 
 def inspect(model, dims: dict[str, int] | None = None, options: SessionOptions | None = None) -> dict:
     """What is in a model: inputs, outputs, operators, operations a run, bytes of weights, and
     all that is not supported. `dims` gives named dimensions a size."""
     path, data = model_source(model)
-    return _sardonyx.inspect(path, data, dims or {}, (options or SessionOptions())._native())
+    return _sardonyx.inspect(path, data, _sizes(dims), _native_of(options))

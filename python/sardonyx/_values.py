@@ -47,6 +47,11 @@ class OrtValue:
         self._value = value
         self._type = element_type
 
+    def __repr__(self):
+        if not self.is_tensor():
+            return f"OrtValue({self.data_type()})"
+        return f"OrtValue({self.data_type()} {list(self.shape())} on {self.device_name()})"
+
     @classmethod
     def ortvalue_from_numpy(
         cls, numpy_obj: np.ndarray, /, device_type: str | OrtDevice = "cpu", device_id: int = 0, vendor_id: int = -1

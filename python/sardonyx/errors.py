@@ -19,6 +19,12 @@ class InvalidArgument(ValueError):
     detail = ""
 
 
+class UnknownName(InvalidArgument, KeyError):
+    """A name that the model does not have."""
+
+    __str__ = Exception.__str__  # KeyError's puts quotes around it
+
+
 class NoSuchFile(FileNotFoundError):
     """A file is missing or cannot be read."""
 

@@ -1,3 +1,4 @@
+import logging
 import os
 from pathlib import Path
 
@@ -16,6 +17,14 @@ if not (Path(__file__).parents[2] / "lib/Targets/NVPTX").exists():
 def own_cache(tmp_path, monkeypatch):
     """Each test has a cache of its own."""
     monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def messages_on_stderr(monkeypatch):
+    """pytest's handlers would take what goes to stderr in a program without handlers of its own."""
+    from sardonyx import _log
+
+    monkeypatch.setattr(_log, "_logger", logging.Logger("sardonyx"))
 
 
 @pytest.fixture
