@@ -373,3 +373,30 @@ def test_page(tmp_path):
     expected = np.sort(np.exp(colours) / np.exp(colours).sum())[::-1]
     assert re.fullmatch(r"[0-9.]+ ms", time), Server.told
     assert rows == [f"{label}{p:.4f}" for label, p in zip(["red", "blue", "green"], expected)]
+
+
+def shown(url, tmp_path):
+    """What a page is, some seconds after it was loaded."""
+    command = [
+        "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+        f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000", "--dump-dom", url,
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=dict(os.environ, HOME=str(tmp_path)))
+    return done.stdout
+
+
+def test_page_says_what_is_missing(tmp_path):
+    """No model, half of one, no server: a sentence with the command that helps, in the place of waiting for ever."""
+    folder = tmp_path / "web"
+    shutil.copytree(ROOT / "examples" / "web", folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Server, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}/index.html"
+    try:
+        page = shown(url, tmp_path)
+        assert "model.mjs is missing: sardonyx build model.onnx" in page and "Loading the model" not in page
+        (folder / "model.mjs").write_text("export const load = 0;")
+        assert "model.wasm is missing" in shown(url, tmp_path)
+    finally:
+        server.shutdown()
+    assert "python3 -m http.server" in shown((folder / "index.html").as_uri(), tmp_path)

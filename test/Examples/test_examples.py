@@ -29,6 +29,18 @@ def test_all_are_told():
         assert f"`{path.name}`" in told or path.name == "README.md"
 
 
+def test_read_digit(tmp_path):
+    """The answer that README shows, which is also onnxruntime's; the network and the picture are what the script makes."""
+    folder = ROOT / "examples" / "digits"
+    assert run("read_digit.py", folder / "seven.png", folder / "digits.onnx") == ["7, with a probability of 0.949"]
+    pixels = np.asarray(Image.open(folder / "seven.png").resize((8, 8), Image.BOX), np.float32)[None, None] / 127.5 - 1
+    (scores,) = onnxruntime.InferenceSession(folder / "digits.onnx").run(None, {"x": pixels})
+    assert scores.argmax() == 7 and round(float(1 / np.exp(scores - scores.max()).sum()), 3) == 0.949
+    subprocess.run([sys.executable, ROOT / "utils" / "digits_example.py", tmp_path], check=True)
+    for name in ("seven.png", "digits.onnx"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
 def test_classify_image(tmp_path):
     """A model that answers with the mean of each colour: the answers follow from the picture."""
     model = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]> m (float[n, 3, 32, 32] x) => (float[n, 3] y) {

@@ -1,0 +1,85 @@
+"""What README and the pages for users show runs as it stands there, from a folder with the repository's examples."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
+PAGES = [
+    "README.md", "docs/tutorials/FirstModel.md", "docs/howto/MigrateFromOnnxruntime.md", "docs/howto/MigrateFromOpenVINO.md",
+    "docs/howto/ServeRequests.md", "docs/howto/FindWhatIsSlow.md",
+]  # fmt: skip
+# What makes wheels, which test/Wheel does, and blocks in other languages, which test/Package and test/Build run.
+ELSEWHERE = re.compile(r"utils/dev wheel")
+
+
+def blocks(page):
+    return re.findall(r"```(\w+)\n(.*?)```", (ROOT / page).read_text(), re.S)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with examples, and a PATH as after an installation."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (tmp_path / "bin" / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{BUILD / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(BUILD / "python"))
+    monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def run(place, *command, text=None):
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, input=text, timeout=300)
+    assert done.returncode == 0, f"{command} {text}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_runs(place, page):
+    """Commands one after the other; a page's Python as one program, from block to block; what is shown to be printed is."""
+    program, printed = "", ""
+    for language, text in blocks(page):
+        if language == "sh" and not ELSEWHERE.search(text):
+            printed = run(place, "bash", "-euo", "pipefail", "-c", text)
+        elif language == "python":
+            program += text
+            run(place, "python3", "-", text=program)
+        elif language == "text":
+            assert printed == text
+
+
+def test_cpp_of_readme(place):
+    """The lines for C++ in a program, linked with what the build has made."""
+    (text,) = [text for language, text in blocks("README.md") if language == "cpp"]
+    include, _, body = text.partition("\n\n")
+    model = ROOT / "examples" / "digits" / "digits.onnx"
+    body = body.replace('"digits.onnx"', f'"{model}"')
+    (place / "program.cpp").write_text(f"""{include}
+#include <algorithm>
+#include <cstdio>
+int main() {{
+  float pixels[64] = {{}};
+  {body}
+  std::printf("%zu scores\\n", scores->size());
+}}
+""")
+    library = next(path for path in (BUILD / "lib" / "Library", BUILD / "lib") if (path / "libsardonyx.so").exists())
+    command = ["c++", "-std=c++17", "program.cpp", f"-I{ROOT / 'include'}", f"-L{library}", "-lsardonyx", f"-Wl,-rpath,{library}", "-o", "program"]
+    run(place, *command)
+    assert run(place, "./program") == "10 scores\n"
+
+
+def test_page_of_readme(place):
+    """The lines of JavaScript in Node."""
+    (text,) = [text for language, text in blocks("README.md") if language == "js"]
+    (command,) = [text for language, text in blocks("README.md") if language == "sh" and ".wasm" in text]
+    run(place, "bash", "-e", "-c", command)
+    (place / "program.mjs").write_text(text + "console.log(logits.dims.join());\n")
+    assert run(place, "node", "program.mjs") == "1,10\n"
