@@ -6,8 +6,8 @@
     utils/ptx.py MODEL.onnx ...     these models
     utils/ptx.py --forms            models of a node or two, whose kernels must have the instructions that they are fast by
 
-A kernel that ptxas refuses, that keeps registers or arrays in memory of threads (spills, a stack, ld.local), or that has more
-registers than its threads leave it, is an error. ptxas is that of $SARDONYX_PTXAS, $CUDA_HOME, $CUDA_PATH, $PATH or of
+A kernel that ptxas refuses, that keeps registers or arrays in memory of threads (spills, a stack, ld.local), that has more
+registers than its threads leave it, or whose products by warpgroups ptxas makes wait for each other, is an error. ptxas is that of $SARDONYX_PTXAS, $CUDA_HOME, $CUDA_PATH, $PATH or of
 PyPI's nvidia-cuda-nvcc. Options: --sm sm_80,sm_90a; --jobs N; --build FOLDER (build/release).
 """
 
@@ -25,11 +25,32 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 REGISTERS = 65536  # of a multiprocessor; a thread has 255 at most
-# What the kernels of a model are fast by: the model's text, and how often each instruction must occur at least.
+# What the kernels of a model are fast by: the model's text, and how often each instruction must occur at least, on all devices or
+# on those of a name.
+WARPGROUPS = {"wgmma.mma_async": 4, "cp.async.bulk.tensor": 2, "mbarrier.try_wait": 2, "wgmma.wait_group": 2}
+TILES = {"mma.sync": 8, "ldmatrix": 2, "cp.async.cg": 2}
 FORMS = {
     "product of f16": (
         "g (float16[n, 512] x, float16[512, 256] w) => (float16[n, 256] y) { y = MatMul (x, w) }",
-        {"mma.sync": 8, "ldmatrix": 2, "cp.async.cg": 2},
+        {"sm_80": TILES, "sm_90a": WARPGROUPS},
+    ),
+    "product of f16 in large tiles": (
+        "g (float16[4096, 4096] x, float16[4096, 4096] w, float16[4096] b) => (float16[4096, 4096] y) "
+        "{ p = MatMul (x, w) s = Add (p, b) y = Relu (s) }",
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n256k16": 4, "setmaxnreg": 2, "cp.async.bulk.tensor": 5}},
+    ),
+    "product of bf16 by columns": (
+        "g (bfloat16[n, 768] x, bfloat16[3072, 768] w, bfloat16[n, 3072] r) => (bfloat16[n, 3072] y) "
+        "{ p = Gemm <transB = 1> (x, w) y = Add (p, r) }",
+        {"sm_80": TILES, "sm_90a": WARPGROUPS},
+    ),
+    "product of f16 that blocks share": (
+        "g (float16[128, 3072] x, float16[3072, 768] w) => (float16[128, 768] y) { y = MatMul (x, w) }",
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n64k16": 4}},
+    ),
+    "products of f16 in rows of odd sizes": (
+        "g (float16[n, 500] x, float16[500, 252] w) => (float16[n, 252] y) { y = MatMul (x, w) }",
+        {"mma.sync": 8, "ldmatrix": 2},
     ),
     "product of f32": (
         "g (float[n, 512] x, float[512, 256] w) => (float[n, 256] y) { y = MatMul (x, w) }",
@@ -75,6 +96,12 @@ def most_registers(text):
         if threads := re.match(r"\s*\.maxntid (\d+)", line):
             limits[kernel] = min(255, REGISTERS // int(threads[1]))
     return limits
+
+
+def wanted_on(name, sm):
+    """What the kernels of a form must have on a device."""
+    wanted = FORMS[name][1]
+    return wanted.get(sm, {}) if any(isinstance(least, dict) for least in wanted.values()) else wanted
 
 
 def missing(text, wanted):
@@ -126,7 +153,9 @@ def assemble(sardonyx, ptxas, model, sm, folder, wanted=None):
     text = Path(f"{base}.ptx").read_text()
     for ending in ("ptx", "cubin"):
         Path(f"{base}.{ending}").unlink(missing_ok=True)
-    faults = [line for line in report.splitlines() if "error" in line or "fatal" in line]
+    # C7510: products by warpgroups are serialised. Registers that a warpgroup does not get are told, too.
+    marks = ("error", "fatal", "C7510", "wgmma.mma_async instructions are serialized", "setmaxnreg")
+    faults = [line for line in report.splitlines() if any(mark in line for mark in marks)]
     faults += [f"{kernel}: memory of threads" for kernel in find_local(text)]
     faults += missing(text, wanted or {})
     limits, kernel = most_registers(text), ""
@@ -161,7 +190,7 @@ def main():
         if not models:
             models = list_forms(folder) if args.forms else list_suite(folder, args.every)
         tasks = {
-            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder, FORMS[name][1] if args.forms else None)
+            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder, wanted_on(name, sm) if args.forms else None)
             for name, path in models.items()
             for sm in args.sm.split(",")
         }

@@ -52,6 +52,51 @@ LogicalResult SharedMemoryOp::verify() {
   return success();
 }
 
+LogicalResult TensorMapOp::verify() {
+  const size_t rank = getSizes().size();
+  if (rank < 1 || rank > 5 || getBox().size() != rank)
+    return emitOpError("has ")
+           << rank << " sizes and a box of " << getBox().size()
+           << "; both are of 1 to 5 dimensions";
+  for (int64_t size : getBox())
+    if (size < 1 || size > 256)
+      return emitOpError("copies boxes of 1 to 256 elements in each dimension, "
+                         "not of ")
+             << size;
+  const Type element = getSource().getType().getElementType();
+  if (!element.isInteger(8) && !element.isF16() && !element.isBF16() &&
+      !element.isF32())
+    return emitOpError("is of bytes, f16, bf16 or f32, not of ") << element;
+  if (getTf32() && !element.isF32())
+    return emitOpError("rounds f32 to tf32, not ") << element;
+  const int64_t swizzle = getSwizzle(),
+                row = getBox()[0] * (element.getIntOrFloatBitWidth() / 8);
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return emitOpError("swizzles rows by 32, 64 or 128 bytes, not by ")
+           << swizzle;
+  if (row % 16 || (swizzle && row > swizzle))
+    return emitOpError("has rows of ")
+           << row << " bytes in a box, which are a multiple of 16, and of at "
+           << "most as many as they are swizzled by";
+  return success();
+}
+
+/// Of tiles for warpgroups: instructions have 64 rows and whole rows of tiles,
+/// and registers are there for two warpgroups.
+static LogicalResult
+verifyWarpgroups(llvm::function_ref<InFlightDiagnostic()> emitError,
+                 int64_t tileM, int64_t tileN, int64_t partM, int64_t partN) {
+  if (partM != 64 || (tileM != 64 && tileM != 128))
+    return emitError() << "a warpgroup has 64 rows, and a block one or two of "
+                          "them; got "
+                       << partM << " of " << tileM;
+  if (partN != tileN || tileN < 8 || tileN > 256 || tileN % 8)
+    return emitError() << "a warpgroup has all columns, 8 to 256 and several "
+                          "times 8; got "
+                       << partN << " of " << tileN;
+  return success();
+}
+
 LogicalResult
 MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        ProductForm form, int64_t tileM, int64_t tileN,
@@ -62,7 +107,10 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
   auto divides = [](int64_t size, int64_t whole) {
     return size > 0 && whole > 0 && whole % size == 0;
   };
-  if (!divides(rows, partM) || !divides(cols, partN))
+  if (form == ProductForm::Wgmma) {
+    if (failed(verifyWarpgroups(emitError, tileM, tileN, partM, partN)))
+      return failure();
+  } else if (!divides(rows, partM) || !divides(cols, partN))
     return emitError() << "parts are of " << rows << "x" << cols
                        << " sums or several; got " << partM << "x" << partN;
   if (!divides(partM, tileM) || !divides(partN, tileN))
@@ -70,7 +118,7 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        << " sums is not of parts of " << partM << "x" << partN;
   int64_t threads =
       tileM / partM * (tileN / partN) * (form == ProductForm::Mma ? 32 : 1);
-  if (threads > 1024)
+  if (form != ProductForm::Wgmma && threads > 1024)
     return emitError() << "a block has at most 1024 threads; got " << threads;
   if (form == ProductForm::Mma && tileN % 64)
     return emitError() << "tiles for tensor cores are 64 columns wide or "

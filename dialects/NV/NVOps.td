@@ -32,6 +32,39 @@ def NV_SharedMemoryOp : Op<NV_Dialect, "shared_memory"> {
   let hasVerifier = 1;
 }
 
+def NV_Pointer
+    : TypeConstraint<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">,
+                     "pointer", "::mlir::LLVM::LLVMPointerType">,
+      BuildableType<"::mlir::LLVM::LLVMPointerType::get("
+                    "$_builder.getContext())">;
+
+def NV_TensorMapOp : Op<NV_Dialect, "tensor_map", [Pure]> {
+  let summary = "What copies of boxes of a tensor go by";
+  let description = [{
+    The `source` as a tensor of these `sizes`, of which the innermost comes
+    first and whose elements follow each other in memory; a copy (TMA) brings a
+    `box` of it to shared memory, whose rows are swizzled by so many bytes, 0
+    being none. What lies outside of the tensor is 0. With `tf32` numbers of f32
+    are rounded on the way. Sizes are at least 1, and all but the last times an
+    element's bytes multiples of 16. The host makes it; a kernel has its
+    address, that of a parameter.
+
+    ```mlir
+    %map = nv.tensor_map %x sizes(%k, %m) box [64, 128] swizzle 128
+        : memref<?x512xf16, #gpu.address_space<global>>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$source, Variadic<Index>:$sizes,
+                       DenseI64ArrayAttr:$box, I64Attr:$swizzle,
+                       UnitAttr:$tf32);
+  let results = (outs NV_Pointer:$map);
+  let assemblyFormat = [{
+    $source `sizes` `(` $sizes `)` `box` $box `swizzle` $swizzle
+    (`tf32` $tf32^)? attr-dict `:` type($source)
+  }];
+  let hasVerifier = 1;
+}
+
 class NV_DenseOp<string mnemonic, list<Trait> traits = []>
     : Op<NV_Dialect, mnemonic, !listconcat([
         Pure, DestinationStyleOpInterface,

@@ -17,7 +17,9 @@ def NV_ProductForm : I32EnumAttr<"ProductForm", "what multiplies", [
     // Multiply-adds.
     I32EnumAttrCase<"Fma", 0, "fma">,
     // mma.sync: the tensor cores, a warp at a time.
-    I32EnumAttrCase<"Mma", 1, "mma">]> {
+    I32EnumAttrCase<"Mma", 1, "mma">,
+    // wgmma: the same, a warpgroup at a time, of what lies in shared memory.
+    I32EnumAttrCase<"Wgmma", 2, "wgmma">]> {
   let cppNamespace = "::sardonyx::nv";
   let genSpecializedAttr = 0;
 }
@@ -27,9 +29,10 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   let summary = "The tiles of a matrix product";
   let description = [{
     A block computes `tile_m` x `tile_n` sums, `tile_k` products further at each
-    step; a thread (`fma`) or a warp (`mma`) of it has `part_m` x `part_n` of
-    them. `stages` pairs of tiles of the operands are in shared memory. With
-    `split` > 1 so many blocks share the products along K of a tile, and their
+    step; a thread (`fma`), a warp (`mma`) or a warpgroup of four warps (`wgmma`)
+    of it has `part_m` x `part_n` of them. `stages` pairs of tiles of the
+    operands are in shared memory; with `wgmma` a further warpgroup has them
+    copied there. With `split` > 1 so many blocks share the products along K of a tile, and their
     sums are added up, in this order, by a kernel of their own.
 
     ```mlir
@@ -47,11 +50,17 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isMma() const { return getForm() == ProductForm::Mma; }
+    bool isWgmma() const { return getForm() == ProductForm::Wgmma; }
+    /// Threads of a block that multiply.
+    int64_t countWorkers() const {
+      return getTileM() / getPartM() * (getTileN() / getPartN()) *
+             (isWgmma() ? kWarpgroup : isMma() ? 32 : 1);
+    }
     /// Threads of a block.
     int64_t countThreads() const {
-      return getTileM() / getPartM() * (getTileN() / getPartN()) *
-             (isMma() ? 32 : 1);
+      return countWorkers() + (isWgmma() ? kWarpgroup : 0);
     }
+    static constexpr int64_t kWarpgroup = 128;
   }];
 }
 

@@ -176,11 +176,22 @@ LogicalResult LaunchOp::verify() {
       return emitOpError("has blocks of ") << size << " threads";
   if (static_cast<int64_t>(getShared()) < 0)
     return emitOpError("asks for ") << getShared() << " bytes";
-  for (Type type : getArgs().getTypes())
+  for (Type type : llvm::drop_begin(getArgs().getTypes(), countMaps()))
     if (!isa<MemRefType>(type) && !type.isIntOrIndexOrFloat())
       return emitOpError("passes a ")
-             << type << "; a kernel takes memrefs, integers and floats";
+             << type << "; a kernel takes memrefs, integers and floats, and "
+             << "before them tensor maps";
   return success();
+}
+
+int64_t LaunchOp::countMaps() {
+  auto isMap = [](Type type) {
+    auto words = dyn_cast<VectorType>(type);
+    return words && words.getShape() == ArrayRef<int64_t>{kMapWords} &&
+           words.getElementType().isInteger(64);
+  };
+  const TypeRange types = getArgs().getTypes();
+  return llvm::find_if_not(types, isMap) - types.begin();
 }
 
 LogicalResult FailureRecordOp::verify() {

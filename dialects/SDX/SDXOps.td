@@ -405,7 +405,8 @@ def SDX_LaunchOp : SDX_Op<"launch", [AttrSizedOperandSegments,
     what the kernel has declared. What a run starts on its device happens in the
     order in which it is started; nobody waits here. The kernel's parameters are
     the addresses of the first elements of memrefs in device memory, and the
-    scalars as they are.
+    scalars as they are. Before these come tensor maps, which describe memory to
+    the device's own copies: vectors of the words that RuntimeABI.h tells.
 
     It stands in functions with `sdx.kernel`, which the host program calls: such
     a function starts one or several kernels.
@@ -423,6 +424,12 @@ def SDX_LaunchOp : SDX_Op<"launch", [AttrSizedOperandSegments,
   let assemblyFormat = [{
     $kernel `blocks` `(` $blocks `)` `threads` $threads (`shared` $shared^)?
     `(` ($args^ `:` type($args))? `)` attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// Words of a tensor map (SDX_RT_MAP_WORDS).
+    static constexpr int64_t kMapWords = 16;
+    /// How many of the arguments are tensor maps.
+    int64_t countMaps();
   }];
   let hasVerifier = 1;
 }

@@ -129,11 +129,38 @@ enum {
 void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
                         int64_t bytes);
 
+/// A tensor map, by which a kernel copies boxes of a tensor in device memory
+/// (TMA), as words. Dimensions are counted from the innermost one on, at
+/// most 5.
+enum {
+  /// The address of the first element.
+  SDX_RT_MAP_ADDRESS = 0,
+  /// The type of elements, the number of dimensions from bit 8 on, and from bit
+  /// 16 on the bytes of which each row of a box is swizzled: 0, 32, 64 or 128.
+  SDX_RT_MAP_FORM = 1,
+  /// Elements of each dimension.
+  SDX_RT_MAP_SIZES = 2,
+  /// Bytes from one element to the next of each dimension but the first.
+  SDX_RT_MAP_STRIDES = 7,
+  /// Elements of a box.
+  SDX_RT_MAP_BOX = 11,
+  SDX_RT_MAP_WORDS = 16
+};
+/// Types of a tensor map's elements. f32 is rounded to tf32 where it says so.
+enum {
+  SDX_RT_MAP_U8 = 0,
+  SDX_RT_MAP_F16 = 1,
+  SDX_RT_MAP_BF16 = 2,
+  SDX_RT_MAP_F32 = 3,
+  SDX_RT_MAP_TF32 = 4
+};
+
 /// Starts the kernel of this position in the model's image. `size` holds the
-/// blocks in x, y and z, the threads of a block in x, y and z, and the bytes of
-/// shared memory beside what the kernel declares; no blocks are no work. Each
-/// of the `count` words of `args` holds a parameter in its low bytes; the
-/// others are zero.
+/// blocks in x, y and z, the threads of a block in x, y and z, the bytes of
+/// shared memory beside what the kernel declares, and how many of its
+/// parameters are tensor maps; no blocks are no work. Of the `count` words of
+/// `args` the first describe these maps, SDX_RT_MAP_WORDS each. Each of the
+/// others holds a parameter in its low bytes; its other bytes are zero.
 void sdx_rt_launch(int64_t kernel, const int64_t *size, int64_t count,
                    const int64_t *args);
 

@@ -9,6 +9,7 @@
 #include "TextConstant.h"
 #include "dialects/SDX/SDX.h"
 #include "lib/Dispatch/Utils.h"
+#include "sardonyx-c/RuntimeABI.h"
 #include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
 
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -184,14 +186,25 @@ private:
       sizes.push_back(arith::IndexCastOp::create(b, loc, i64, blocks));
     for (int64_t threads : launch.getThreads())
       sizes.push_back(constant(threads));
+    const int64_t maps = launch.countMaps();
+    static_assert(sdx::LaunchOp::kMapWords == SDX_RT_MAP_WORDS);
     sizes.push_back(constant(launch.getShared()));
+    sizes.push_back(constant(maps));
     Value size = allocateWords(launch, sizes.size());
     for (auto [i, value] : llvm::enumerate(sizes))
       storeWord(b, loc, value, size, i);
-    int64_t count = launch.getArgs().size();
+    const int64_t count =
+        launch.getArgs().size() + maps * (SDX_RT_MAP_WORDS - 1);
     Value args = allocateWords(launch, std::max<int64_t>(count, 1));
-    for (auto [i, arg] : llvm::enumerate(launch.getArgs())) {
-      storeWord(b, loc, wordOf(b, loc, arg), args, i);
+    int64_t at = 0;
+    for (Value arg : launch.getArgs()) {
+      if (!isa<VectorType>(arg.getType())) {
+        storeWord(b, loc, wordOf(b, loc, arg), args, at++);
+        continue;
+      }
+      for (int64_t word = 0; word < SDX_RT_MAP_WORDS; ++word)
+        storeWord(b, loc, b.createOrFold<vector::ExtractOp>(loc, arg, word),
+                  args, at++);
     }
     LLVM::CallOp::create(
         b, loc,

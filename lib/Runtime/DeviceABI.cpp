@@ -103,7 +103,8 @@ void sdx_rt_launch(int64_t kernel, const int64_t *size, int64_t count,
     device.launch(run, kernel,
                   DeviceLaunchSize{{size[0], size[1], size[2]},
                                    {size[3], size[4], size[5]},
-                                   size[6]},
+                                   size[6],
+                                   size[7]},
                   count, args);
   });
 }

@@ -52,3 +52,31 @@ func.func @main(%n: index) {
   memref.dealloc %a : memref<?xf32, #gpu.address_space<global>>
   return
 }
+
+// -----
+
+// A tensor map is as many words, which come first, and the sizes tell of it.
+
+// CHECK-LABEL: func private @map(
+// CHECK-SAME: %[[A:.*]]: i64, %[[S:.*]]: i32)
+module attributes {sdx.images = [{target = "nvidia", bytes = "",
+    kernels = [{name = "k0", node = "", arguments = 2, shared = 0}]}]} {
+  func.func private @map(%a: i64, %s: i32) attributes {sdx.kernel} {
+    %c1 = arith.constant 1 : index
+    // CHECK: llvm.mlir.constant(0 : i64)
+    // CHECK-NEXT: %[[MAPS:.*]] = llvm.mlir.constant(1 : i64)
+    // CHECK: %[[SIZE:.*]] = llvm.getelementptr %{{.*}}[7]
+    // CHECK-NEXT: llvm.store %[[MAPS]], %[[SIZE]]
+    // CHECK: %[[FIRST:.*]] = llvm.getelementptr %[[ARGS:.*]][0]
+    // CHECK-NEXT: llvm.store %[[A]], %[[FIRST]]
+    // CHECK-COUNT-15: llvm.store %{{.*}}
+    // CHECK: %[[WORD:.*]] = arith.extui %[[S]]
+    // CHECK: %[[LAST:.*]] = llvm.getelementptr %[[ARGS]][16]
+    // CHECK-NEXT: llvm.store %[[WORD]], %[[LAST]]
+    // CHECK: llvm.mlir.constant(17 : i64)
+    %words = vector.from_elements %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a, %a : vector<16xi64>
+    sdx.launch "k0" blocks(%c1, %c1, %c1) threads [256, 1, 1]
+        (%words, %s : vector<16xi64>, i32)
+    return
+  }
+}

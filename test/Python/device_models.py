@@ -12,19 +12,23 @@ SCRIPT = """
 import pickle, sys
 import sardonyx
 
-model, feeds = pickle.load(sys.stdin.buffer)
-session = sardonyx.InferenceSession(model, providers=["CUDAExecutionProvider"])
+model, feeds, settings = pickle.load(sys.stdin.buffer)
+options = sardonyx.SessionOptions()
+for name, value in settings.items():
+    setattr(options, name, value)
+session = sardonyx.InferenceSession(model, options, providers=["CUDAExecutionProvider"])
 results = [session.run(None, feed) for feed in feeds]
 sys.stdout.buffer.write(pickle.dumps(results))
 """
 
 
-def run_on_device(model, feeds):
-    """The outputs of a model for each of `feeds`, all by one session. Nothing of it is computed by the processor."""
+def run_on_device(model, feeds, **settings):
+    """The outputs of a model for each of `feeds`, all by one session with these options. Nothing of it is computed by the
+    processor."""
     driver = str(BUILD / "lib" / "libsdx-fakecuda.so")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
-        input=pickle.dumps((model.SerializeToString(), feeds)),
+        input=pickle.dumps((model.SerializeToString(), feeds, settings)),
         capture_output=True,
         env={**os.environ, "SARDONYX_CUDA_DRIVER": driver},
         check=False,

@@ -69,7 +69,7 @@ def edit(text, plans):
 def test_plans_are_pinned(files):
     expected = run(files)
     text = tool("plan", files / "model.onnx", "--device", "cuda")
-    assert len(re.findall(r"^[0-9a-f]{16} #nv\.matmul_plan<form = (mma|fma), .*> # ", text, re.MULTILINE)) == 3, text
+    assert len(re.findall(r"^[0-9a-f]{16} #nv\.matmul_plan<form = (wgmma|fma), .*> # ", text, re.MULTILINE)) == 3, text
     edited = edit(text, {"h": f"#nv.matmul_plan<{MMA}>", "z": f"#nv.matmul_plan<{FMA}>", "d": f"#nv.matmul_plan<{FMA}>"})
     assert edited.count(FMA) == 2 and edited.count(MMA) == 1
     for name, plan in (("edited", edited), ("loops", "* #nv.loops")):
@@ -100,7 +100,7 @@ def test_profile(files):
     steps, launches = text.split("occup.")
     for node in ("'h' (MatMul)", "'y' (Softmax)", "'z' (MatMul)", "'d' (Conv)"):
         assert node in steps
-    assert re.search(r" 1 +\d+ +128 +32 +\d+ +\d+%  k\d+_matmul", launches), launches
+    assert re.search(r" 1 +\d+ +256 +32 +\d+ +\d+%  k\d+_matmul", launches), launches
     assert "_conv" in launches
     events = json.loads(trace.read_text())
     kernels = [event for event in events if event["cat"] == "Kernel"]

@@ -29,10 +29,11 @@ class RunContext;
 /// multiples of: they access 16 bytes at a time.
 inline constexpr uintptr_t kDeviceAlignment = 16;
 
-/// How many blocks a launch has and of how many threads, and the bytes of
-/// shared memory beside what the kernel declares.
+/// How many blocks a launch has and of how many threads, the bytes of shared
+/// memory beside what the kernel declares, and how many of its parameters are
+/// tensor maps (sdx_rt_launch).
 struct DeviceLaunchSize {
-  int64_t blocks[3], threads[3], sharedBytes;
+  int64_t blocks[3], threads[3], sharedBytes, maps;
 };
 
 /// A launch of a kernel in a run that is profiled.
@@ -89,8 +90,7 @@ public:
   virtual void copyToHost(RunContext &run, void *target, const void *source,
                           int64_t bytes) = 0;
 
-  /// Starts the kernel of this number. Each of `count` words holds a parameter
-  /// in its low bytes.
+  /// Starts the kernel of this number. `arguments` are as for sdx_rt_launch.
   virtual void launch(RunContext &run, int64_t kernel,
                       const DeviceLaunchSize &size, int64_t count,
                       const int64_t *arguments) = 0;

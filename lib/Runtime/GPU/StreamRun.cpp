@@ -306,7 +306,8 @@ void StreamRun::launch(RunContext &run, int64_t number,
   launch.sharedBytes = size.sharedBytes;
   isPending = true;
   isRecordStale = code->hasMessages();
-  check(run, queue.addKernel(std::move(kernel), launch, count, arguments));
+  check(run, queue.addKernel(std::move(kernel), launch, size.maps, count,
+                             arguments));
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,9 @@ struct TiledTensor {
   cuda::CUtensorMapSwizzle swizzle = cuda::CU_TENSOR_MAP_SWIZZLE_NONE;
 };
 
+/// The tensor that SDX_RT_MAP_WORDS words describe (RuntimeABI.h).
+Result<TiledTensor> readTensor(const int64_t *words);
+
 /// What a kernel takes as an argument for the tensor. Elements outside of the
 /// tensor are zero in the copy. Devices before 9.0 have no such copies.
 Result<cuda::CUtensorMap> encode(Device &device, const TiledTensor &tensor);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Runtime/GPU/WorkQueue.h"
+#include "sardonyx-c/RuntimeABI.h"
 #include <algorithm>
 
 using namespace sardonyx;
@@ -69,11 +70,32 @@ bool WorkQueue::Work::isSameLaunch(const Work &other, size_t item) const {
                     other.words.begin() + b.firstWord);
 }
 
-const Arguments &WorkQueue::Work::arguments(size_t item) {
+void WorkQueue::Work::findArguments(size_t number) {
+  const Item &item = items[number];
+  const size_t mapWords = item.mapCount * SDX_RT_MAP_WORDS;
   pointers.clear();
-  for (size_t i = 0; i < items[item].wordCount; ++i)
-    pointers.push_back(&words[items[item].firstWord + i]);
-  return pointers;
+  for (size_t i = 0; i < item.mapCount; ++i)
+    pointers.push_back(&words[item.firstWord + i * SDX_RT_MAP_WORDS]);
+  for (size_t i = mapWords; i < item.wordCount; ++i)
+    pointers.push_back(&words[item.firstWord + i]);
+}
+
+MaybeFailure WorkQueue::Work::makeMaps(Device &device, size_t number) {
+  findArguments(number);
+  const Item &item = items[number];
+  maps.resize(item.mapCount);
+  for (size_t i = 0; i < item.mapCount; ++i) {
+    Result<TiledTensor> tensor =
+        readTensor(&words[item.firstWord + i * SDX_RT_MAP_WORDS]);
+    if (!tensor)
+      return tensor.failure();
+    Result<CUtensorMap> map = encode(device, *tensor);
+    if (!map)
+      return map.failure();
+    maps[i] = *map;
+    pointers[i] = &maps[i];
+  }
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,18 +103,24 @@ const Arguments &WorkQueue::Work::arguments(size_t item) {
 //===----------------------------------------------------------------------===//
 
 MaybeFailure WorkQueue::addKernel(std::shared_ptr<const Kernel> kernel,
-                                  const LaunchSize &size, int64_t count,
-                                  const int64_t *arguments) {
+                                  const LaunchSize &size, int64_t maps,
+                                  int64_t count, const int64_t *arguments) {
+  if (maps < 0 || maps > count / SDX_RT_MAP_WORDS)
+    return Failure{FailureKind::InvalidArgument,
+                   kernel->describeLaunch() + ": " + std::to_string(count) +
+                       " words do not describe " + std::to_string(maps) +
+                       " tensor maps"};
   Item item{Kind::Kernel};
   item.kernel = std::move(kernel);
   item.size = size;
   item.firstWord = work.words.size();
   item.wordCount = static_cast<size_t>(count);
+  item.mapCount = static_cast<size_t>(maps);
   work.words.insert(work.words.end(), arguments, arguments + count);
   work.items.push_back(std::move(item));
   const Item &added = work.items.back();
-  MaybeFailure failure =
-      added.kernel->checkLaunch(size, work.arguments(work.items.size() - 1));
+  work.findArguments(work.items.size() - 1);
+  MaybeFailure failure = added.kernel->checkLaunch(size, work.pointers);
   if (failure || size.isEmpty()) {
     work.words.resize(added.firstWord);
     work.items.pop_back();
@@ -166,7 +194,9 @@ MaybeFailure WorkQueue::give(Stream &stream) {
     }
     switch (item.kind) {
     case Kind::Kernel:
-      failure = item.kernel->launch(stream, item.size, work.arguments(i));
+      failure = work.makeMaps(*device, i);
+      if (!failure)
+        failure = item.kernel->launch(stream, item.size, work.pointers);
       break;
     case Kind::ToDevice:
       failure = stream.copyToDevice(
@@ -226,6 +256,7 @@ Result<int64_t> WorkQueue::takeTimes(std::vector<DeviceLaunch> &launches) {
     std::copy_n(item.size.grid.begin(), 3, launch.size.blocks);
     std::copy_n(item.size.block.begin(), 3, launch.size.threads);
     launch.size.sharedBytes = item.size.sharedBytes;
+    launch.size.maps = 0;
     launch.begin = *begin;
     launch.end = *end;
     if (MaybeFailure failure = item.kernel->describe(item.size, launch))
@@ -310,8 +341,9 @@ Result<Graph::Node> WorkQueue::addNode(Graph &graph, Work &work, size_t number,
   const Item &item = work.items[number];
   switch (item.kind) {
   case Kind::Kernel:
-    return graph.addKernel(item.kernel, item.size, work.arguments(number),
-                           after);
+    if (MaybeFailure failure = work.makeMaps(*device, number))
+      return *failure;
+    return graph.addKernel(item.kernel, item.size, work.pointers, after);
   case Kind::ToDevice:
     return graph.addCopyToDevice(
         item.to, reinterpret_cast<const void *>(item.from), item.bytes, after);
@@ -351,8 +383,10 @@ MaybeFailure WorkQueue::update(Known &known, uint64_t hash) {
   for (size_t i = 0; i < work.items.size(); ++i) {
     if (work.isSameLaunch(known.work, i))
       continue;
+    if (MaybeFailure failure = work.makeMaps(*device, i))
+      return failure;
     if (MaybeFailure failure =
-            known.graph->setKernel(i, work.items[i].size, work.arguments(i)))
+            known.graph->setKernel(i, work.items[i].size, work.pointers))
       return failure;
   }
   known.work = work;

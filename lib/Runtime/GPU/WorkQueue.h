@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_RUNTIME_GPU_WORKQUEUE_H
 
 #include "lib/Runtime/GPU/Graph.h"
+#include "lib/Runtime/GPU/TensorMap.h"
 #include "sardonyx/Runtime/DeviceRun.h"
 #include <memory>
 #include <vector>
@@ -36,10 +37,11 @@ public:
   WorkQueue(std::shared_ptr<Device> device, WorkMode mode)
       : device(std::move(device)), mode(mode) {}
 
-  /// Each of the words at `arguments` holds an argument in its low bytes. They
-  /// are copied; no blocks are no work.
+  /// The first of the `count` words at `arguments` describe tensor maps, `maps`
+  /// of them; each of the others holds an argument in its low bytes. They are
+  /// copied; no blocks are no work.
   MaybeFailure addKernel(std::shared_ptr<const Kernel> kernel,
-                         const LaunchSize &size, int64_t count,
+                         const LaunchSize &size, int64_t maps, int64_t count,
                          const int64_t *arguments);
   /// The host memory is pinned. No bytes are no work.
   void addCopyToDevice(cuda::CUdeviceptr to, const void *from, int64_t bytes);
@@ -72,21 +74,26 @@ private:
     /// Of kernels; `firstWord` is where the arguments are among all words.
     std::shared_ptr<const Kernel> kernel = nullptr;
     LaunchSize size = {};
-    size_t firstWord = 0, wordCount = 0;
+    size_t firstWord = 0, wordCount = 0, mapCount = 0;
   };
   struct Work {
     std::vector<Item> items;
     std::vector<int64_t> words;
     size_t kernelCount = 0;
     Arguments pointers;
+    /// Of the launch whose arguments were asked for last.
+    std::vector<cuda::CUtensorMap> maps;
 
     void clear();
     uint64_t hash() const;
     /// Whether launches may differ in their sizes and arguments, nothing else.
     bool isLike(const Work &other) const;
     bool isSameLaunch(const Work &other, size_t item) const;
-    /// Until the next call.
-    const Arguments &arguments(size_t item);
+    /// What `pointers` of a launch point at until the next call: words, and
+    /// maps that are made of them where the launch is about to be given to the
+    /// device.
+    void findArguments(size_t item);
+    MaybeFailure makeMaps(Device &device, size_t item);
   };
   /// Work that was given before.
   struct Known {
@@ -113,8 +120,8 @@ private:
   Known *findAlike();
   void remember(uint64_t hash);
   MaybeFailure build(Known &known);
-  static Result<Graph::Node> addNode(Graph &graph, Work &work, size_t item,
-                                     const std::vector<Graph::Node> &after);
+  Result<Graph::Node> addNode(Graph &graph, Work &work, size_t item,
+                              const std::vector<Graph::Node> &after);
   MaybeFailure update(Known &known, uint64_t hash);
 
   const std::shared_ptr<Device> device;

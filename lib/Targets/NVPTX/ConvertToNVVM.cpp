@@ -18,6 +18,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
@@ -196,6 +197,50 @@ static LogicalResult convert(gpu::GPUModuleOp module) {
 }
 
 namespace {
+/// Parameters of kernels that are in place, which nobody writes. The conversion
+/// of functions forgets them.
+class ParametersInPlace {
+public:
+  explicit ParametersInPlace(gpu::GPUModuleOp module) : module(module) {
+    for (auto kernel : module.getOps<gpu::GPUFuncOp>())
+      for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+        if (auto type = kernel.getArgAttrOfType<TypeAttr>(
+                i, LLVM::LLVMDialect::getByValAttrName()))
+          found.push_back({kernel.getNameAttr(), i, type});
+  }
+
+  void restore() {
+    for (const Parameter &parameter : found) {
+      auto func = module.lookupSymbol<LLVM::LLVMFuncOp>(parameter.kernel);
+      func.setArgAttr(parameter.number, LLVM::LLVMDialect::getByValAttrName(),
+                      parameter.type);
+      func.setArgAttr(parameter.number,
+                      NVVM::NVVMDialect::getGridConstantAttrName(),
+                      UnitAttr::get(func.getContext()));
+    }
+  }
+
+private:
+  struct Parameter {
+    StringAttr kernel;
+    unsigned number;
+    TypeAttr type;
+  };
+  gpu::GPUModuleOp module;
+  SmallVector<Parameter> found;
+};
+} // namespace
+
+/// Instructions that LLVM has no intrinsic for become text.
+static LogicalResult writeInstructions(gpu::GPUModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  populateNVVMToLLVMConversionPatterns(patterns);
+  ConversionTarget target(*module.getContext());
+  target.addLegalDialect<LLVM::LLVMDialect>();
+  return applyPartialConversion(module, target, std::move(patterns));
+}
+
+namespace {
 
 struct ConvertToNVVMPass
     : sardonyx::impl::NVConvertToNVVMBase<ConvertToNVVMPass> {
@@ -210,9 +255,11 @@ struct ConvertToNVVMPass
       if (failed(lowerCheck(check, messages)))
         return signalPassFailure();
     messages.store();
+    ParametersInPlace inPlace(module);
     if (failed(verifyMath(module)) || failed(expandOps(module)) ||
-        failed(convert(module)))
+        failed(convert(module)) || failed(writeInstructions(module)))
       return signalPassFailure();
+    inPlace.restore();
     SmallVector<UnrealizedConversionCastOp> casts, left;
     module.walk(
         [&](UnrealizedConversionCastOp cast) { casts.push_back(cast); });

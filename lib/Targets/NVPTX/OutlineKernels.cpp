@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Kernel/TensorMap.h"
 #include "dialects/NV/NV.h"
 #include "lib/Dispatch/Utils.h"
 #include "sardonyx/NodeName.h"
@@ -18,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace sardonyx {
@@ -37,6 +39,8 @@ constexpr int64_t kThreads = 256;
 constexpr int64_t kSharedAlignment = 128, kBlockAlignment = 1024;
 /// The block's shared memory, whose size a launch tells.
 constexpr StringLiteral kSharedName = "block_shared";
+/// Where a tensor map begins, in bytes.
+constexpr int64_t kMapAlignment = 64;
 /// The address space of the device's memory in LLVM.
 constexpr unsigned kGlobal = 1;
 
@@ -154,6 +158,20 @@ private:
     return passed;
   }
 
+  /// The host describes the tensor, and the kernel has the map as a parameter.
+  void passMap(nv::TensorMapOp map) {
+    arguments.push_back(nv::describeTensor(host, map));
+    mapping.map(map.getMap(),
+                kernel.front().addArgument(map.getMap().getType(), loc));
+    auto bytes = LLVM::LLVMArrayType::get(
+        device.getI8Type(), sdx::LaunchOp::kMapWords * sizeof(int64_t));
+    mapAttributes.push_back(device.getDictionaryAttr(
+        {device.getNamedAttr(LLVM::LLVMDialect::getByValAttrName(),
+                             TypeAttr::get(bytes)),
+         device.getNamedAttr(LLVM::LLVMDialect::getAlignAttrName(),
+                             device.getI64IntegerAttr(kMapAlignment))}));
+  }
+
   /// A size of a buffer is passed once.
   Value passSize(Value buffer, int64_t dim, Value size = {}) {
     Value &passed = passedSizes[{buffer, dim}];
@@ -241,7 +259,13 @@ private:
   LogicalResult passValues() {
     SetVector<Value> used;
     getUsedValuesDefinedAbove(loop.getRegion(), used);
+    // They come before all else.
+    for (Value value : used)
+      if (auto map = value.getDefiningOp<nv::TensorMapOp>())
+        passMap(map);
     for (Value value : used) {
+      if (mapping.contains(value))
+        continue;
       Type type = value.getType();
       auto buffer = dyn_cast<MemRefType>(type);
       if (!type.isIntOrIndexOrFloat() && !buffer)
@@ -297,6 +321,8 @@ private:
     SmallVector<Type> parameters(kernel.front().getArgumentTypes());
     kernel.setFunctionType(
         FunctionType::get(kernel.getContext(), parameters, {}));
+    for (auto [i, attributes] : llvm::enumerate(mapAttributes))
+      kernel.setArgAttrs(i, attributes);
     if (recordIndex)
       kernel.setArgAttr(*recordIndex, nv::kFailureRecordAttr,
                         device.getUnitAttr());
@@ -422,6 +448,8 @@ private:
   OpBuilder host, device;
   gpu::GPUFuncOp kernel;
   SmallVector<Value> arguments, extents;
+  /// Of the parameters that are tensor maps, which come first.
+  SmallVector<DictionaryAttr> mapAttributes;
   Value total;
   std::optional<int64_t> knownTotal = 1;
   std::optional<unsigned> recordIndex;

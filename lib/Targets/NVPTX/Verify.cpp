@@ -58,8 +58,12 @@ private:
   static bool verify(LLVM::LLVMFuncOp func, const DataLayout &layout) {
     bool ok = true;
     uint64_t parameters = 0, local = 0;
-    for (Type type : func.getArgumentTypes())
-      parameters += llvm::alignTo(layout.getTypeSize(type).getFixedValue(), 8);
+    for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+      auto inPlace = func.getArgAttrOfType<TypeAttr>(
+          i, LLVM::LLVMDialect::getByValAttrName());
+      Type held = inPlace ? inPlace.getValue() : type;
+      parameters += llvm::alignTo(layout.getTypeSize(held).getFixedValue(), 8);
+    }
     if (parameters > kParameterBytes)
       ok = refuse(func, "has more parameters than a kernel can");
     func.walk([&](Operation *op) {

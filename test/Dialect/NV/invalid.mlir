@@ -40,3 +40,61 @@ func.func @shared() {
   %0 = nv.shared_memory : memref<64xi8>
   return
 }
+
+// -----
+
+func.func @no_box(%x: memref<4x64xf16>, %n: index) {
+  // expected-error @below {{has 2 sizes and a box of 1; both are of 1 to 5 dimensions}}
+  %0 = nv.tensor_map %x sizes(%n, %n) box [64] swizzle 128 : memref<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @large_box(%x: memref<4x64xf16>, %n: index) {
+  // expected-error @below {{copies boxes of 1 to 256 elements in each dimension, not of 257}}
+  %0 = nv.tensor_map %x sizes(%n, %n) box [64, 257] swizzle 128 : memref<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @wide_box(%x: memref<4x64xf16>, %n: index) {
+  // expected-error @below {{has rows of 256 bytes in a box, which are a multiple of 16, and of at most as many as they are swizzled by}}
+  %0 = nv.tensor_map %x sizes(%n, %n) box [128, 4] swizzle 128 : memref<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @doubles(%x: memref<4x64xf64>, %n: index) {
+  // expected-error @below {{is of bytes, f16, bf16 or f32, not of 'f64'}}
+  %0 = nv.tensor_map %x sizes(%n) box [16] swizzle 0 : memref<4x64xf64>
+  return
+}
+
+// -----
+
+func.func @rounded(%x: memref<4x64xf16>, %n: index) {
+  // expected-error @below {{rounds f32 to tf32, not 'f16'}}
+  %0 = nv.tensor_map %x sizes(%n) box [16] swizzle 0 tf32 : memref<4x64xf16>
+  return
+}
+
+// -----
+
+func.func @swizzled(%x: memref<4x64xf16>, %n: index) {
+  // expected-error @below {{swizzles rows by 32, 64 or 128 bytes, not by 48}}
+  %0 = nv.tensor_map %x sizes(%n) box [16] swizzle 48 : memref<4x64xf16>
+  return
+}
+
+// -----
+
+// expected-error @below {{a warpgroup has 64 rows, and a block one or two of them; got 64 of 192}}
+module attributes {nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 192, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {}
+
+// -----
+
+// expected-error @below {{a warpgroup has all columns, 8 to 256 and several times 8; got 64 of 128}}
+module attributes {nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 128, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {}

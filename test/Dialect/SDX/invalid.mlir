@@ -771,8 +771,16 @@ func.func @no_threads(%n: index) {
 // -----
 
 func.func @passes_a_tensor(%n: index, %t: tensor<4xf32>) {
-  // expected-error @below {{passes a 'tensor<4xf32>'; a kernel takes memrefs, integers and floats}}
+  // expected-error @below {{passes a 'tensor<4xf32>'; a kernel takes memrefs, integers and floats, and before them tensor maps}}
   sdx.launch "k" blocks(%n, %n, %n) threads [1, 1, 1] (%t : tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @passes_a_map_behind_others(%n: index, %map: vector<16xi64>) {
+  // expected-error @below {{passes a 'vector<16xi64>'; a kernel takes memrefs, integers and floats, and before them tensor maps}}
+  sdx.launch "k" blocks(%n, %n, %n) threads [1, 1, 1] (%n, %map : index, vector<16xi64>)
   return
 }
 

@@ -19,3 +19,13 @@ func.func private @k0(%a: memref<?xf32, #gpu.address_space<global>>)
   sdx.launch "k0_1" blocks(%c1, %c1, %c1) threads [32, 4, 1] ()
   return
 }
+
+// Tensor maps come first.
+
+// CHECK-LABEL: func private @k1
+// CHECK: sdx.launch "k1" blocks(%{{.*}}, %{{.*}}, %{{.*}}) threads [128, 1, 1](%{{.*}}, %{{.*}} : vector<16xi64>, index)
+func.func private @k1(%map: vector<16xi64>, %n: index) attributes {sdx.kernel} {
+  sdx.launch "k1" blocks(%n, %n, %n) threads [128, 1, 1]
+      (%map, %n : vector<16xi64>, index)
+  return
+}

@@ -41,7 +41,7 @@ int64_t wordOf(float number) {
 }
 
 void launchScale(float *device, int64_t count, float factor) {
-  const int64_t size[] = {1, 1, 1, count, 1, 1, 0};
+  const int64_t size[] = {1, 1, 1, count, 1, 1, 0, 0};
   const int64_t args[] = {wordOf(device), wordOf(factor)};
   sdx_rt_launch(0, size, 2, args);
 }
@@ -252,7 +252,7 @@ static void scaleChecked(void **args) {
   void *memory = sdx_rt_device_alloc(bytes, nullptr);
   sdx_rt_device_copy(SDX_RT_TO_DEVICE, memory, x->data, bytes);
   void *y = sdx_rt_device_output(0, 1, &x->size);
-  const int64_t size[] = {1, 1, 1, x->size, 1, 1, 0};
+  const int64_t size[] = {1, 1, 1, x->size, 1, 1, 0, 0};
   const int64_t words[] = {wordOf(memory), wordOf(2.0f),
                            wordOf(sdx_rt_device_failure())};
   sdx_rt_launch(0, size, 3, words);
@@ -309,7 +309,7 @@ TEST(GPUStreamRun, RefusesWhatTheCodeGetsWrong) {
     std::vector<float> x = {1};
     EXPECT_FALSE(one.run(
         [](void **) {
-          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0};
+          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0, 0};
           sdx_rt_launch(2, size, 0, nullptr);
         },
         x));
@@ -317,7 +317,7 @@ TEST(GPUStreamRun, RefusesWhatTheCodeGetsWrong) {
               "the model's code starts a kernel 2, which there is not");
     EXPECT_FALSE(one.run(
         [](void **) {
-          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0}, word = 0;
+          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0, 0}, word = 0;
           sdx_rt_launch(0, size, 1, &word);
         },
         x));
@@ -334,7 +334,7 @@ TEST(GPUStreamRun, RefusesWhatTheCodeGetsWrong) {
     // No blocks are no work.
     EXPECT_TRUE(one.run(
         [](void **) {
-          const int64_t size[] = {0, 1, 1, 1, 1, 1, 0}, words[2] = {};
+          const int64_t size[] = {0, 1, 1, 1, 1, 1, 0, 0}, words[2] = {};
           sdx_rt_launch(0, size, 2, words);
           int64_t none = 0;
           sdx_rt_device_output(0, 1, &none);
@@ -387,7 +387,7 @@ TEST(GPUStreamRun, TellsOfALostDevice) {
     std::vector<float> x = {1, 2, 3};
     EXPECT_FALSE(one.run(
         [](void **) {
-          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0};
+          const int64_t size[] = {1, 1, 1, 1, 1, 1, 0, 0};
           sdx_rt_launch(1, size, 0, nullptr);
         },
         x));

@@ -1,5 +1,7 @@
 #include "lib/Runtime/GPU/TensorMap.h"
 #include "FakeDevice.h"
+#include "lib/Runtime/GPU/WorkQueue.h"
+#include "sardonyx-c/RuntimeABI.h"
 #include "tools/fakecuda/Interpreter.h"
 #include <cstring>
 
@@ -150,5 +152,81 @@ TEST(GPUTensorMap, ServesCopiesOfKernels) {
         expected.push_back(row < 100 && column < 64 ? numbers[row * 64 + column]
                                                     : 0);
     EXPECT_EQ(download(*stream, *out), expected);
+  });
+}
+
+/// The words of a launch for a tensor of 100 x 64 numbers, of which a copy
+/// brings 8 x 32.
+static std::vector<int64_t> describeInWords(CUdeviceptr address) {
+  std::vector<int64_t> words(SDX_RT_MAP_WORDS);
+  words[SDX_RT_MAP_ADDRESS] = static_cast<int64_t>(address);
+  words[SDX_RT_MAP_FORM] = SDX_RT_MAP_F32 | 2 << 8;
+  words[SDX_RT_MAP_SIZES] = 64;
+  words[SDX_RT_MAP_SIZES + 1] = 100;
+  words[SDX_RT_MAP_STRIDES] = 64 * 4;
+  words[SDX_RT_MAP_BOX] = 32;
+  words[SDX_RT_MAP_BOX + 1] = 8;
+  return words;
+}
+
+TEST(GPUTensorMap, IsReadFromTheWordsOfALaunch) {
+  std::vector<int64_t> words = describeInWords(4096);
+  words[SDX_RT_MAP_FORM] = SDX_RT_MAP_BF16 | 2 << 8 | 64 << 16;
+  TiledTensor tensor = get(readTensor(words.data()));
+  EXPECT_EQ(tensor.type, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+  EXPECT_EQ(tensor.address, 4096u);
+  EXPECT_EQ(tensor.sizes, (std::vector<uint64_t>{64, 100}));
+  EXPECT_EQ(tensor.strides, (std::vector<uint64_t>{256}));
+  EXPECT_EQ(tensor.box, (std::vector<uint32_t>{32, 8}));
+  EXPECT_EQ(tensor.swizzle, CU_TENSOR_MAP_SWIZZLE_64B);
+  for (int64_t form :
+       {9 | 2 << 8, 0 | 6 << 8, 0 | 0 << 8, 0 | 2 << 8 | 1 << 16}) {
+    words[SDX_RT_MAP_FORM] = form;
+    EXPECT_EQ(
+        sentenceOf(readTensor(words.data())),
+        "the model's code describes a tensor in a form that is not known");
+  }
+}
+
+/// Launches whose tensors are elsewhere than in the graph are changed there.
+TEST(GPUTensorMap, IsMadeAnewWhereAddressesChange) {
+  runAlone({}, [] {
+    auto device = openDevice();
+    auto stream = get(Stream::create(device));
+    auto module = get(Module::load(device, kCopyBox, "m"));
+    auto kernel = get(module->find({"copy_box", "", 4, 0}));
+    auto ones = upload(*stream, std::vector<float>(100 * 64, 1)),
+         twos = upload(*stream, std::vector<float>(100 * 64, 2));
+    std::vector<std::unique_ptr<DeviceMemory>> out;
+    for (int i = 0; i < 4; ++i)
+      out.push_back(allocate(device, 256 * 4));
+    WorkQueue queue(device, WorkMode::Graphs);
+    auto run = [&](const DeviceMemory &first) {
+      for (size_t i = 0; i < out.size(); ++i) {
+        std::vector<int64_t> words =
+            describeInWords((i == 0 ? first : *ones).address());
+        for (int64_t word :
+             {int64_t(0), int64_t(0), static_cast<int64_t>(out[i]->address())})
+          words.push_back(word);
+        EXPECT_EQ(
+            sentenceOf(queue.addKernel(kernel, threads(256), 1,
+                                       int64_t(words.size()), words.data())),
+            "");
+      }
+      DeviceUse use = {};
+      EXPECT_EQ(sentenceOf(queue.submit(*stream, use)), "");
+      EXPECT_EQ(download(*stream, *out[1]), std::vector<float>(256, 1));
+      EXPECT_EQ(download(*stream, *out[0]),
+                std::vector<float>(256, &first == ones.get() ? 1.f : 2.f));
+      return use.submissions;
+    };
+    EXPECT_EQ(run(*ones), 4);
+    EXPECT_EQ(run(*ones), 1);
+    EXPECT_EQ(run(*twos), 1);
+    EXPECT_EQ(run(*ones), 1);
+    int64_t words[4] = {};
+    EXPECT_EQ(
+        sentenceOf(queue.addKernel(kernel, threads(256), 1, 4, words)),
+        "cannot launch kernel copy_box: 4 words do not describe 1 tensor maps");
   });
 }

@@ -27,8 +27,8 @@ struct Scaling {
       // A kernel reads four bytes of it.
       int64_t words[2] = {static_cast<int64_t>(address), -1};
       memcpy(&words[1], &factor, sizeof(factor));
-      EXPECT_EQ(sentenceOf(queue.addKernel(kernel, threads(count), 2, words)),
-                "");
+      EXPECT_EQ(
+          sentenceOf(queue.addKernel(kernel, threads(count), 0, 2, words)), "");
     }
     queue.addCopyOnDevice(address + 16, address, 16);
     queue.addClear(address, 16);
@@ -151,10 +151,10 @@ TEST(GPUWorkQueue, ChecksLaunchesWhenTheyAreAdded) {
     Scaling work;
     const int64_t words[2] = {};
     EXPECT_EQ(
-        sentenceOf(work.queue.addKernel(work.kernel, threads(4), 1, words)),
+        sentenceOf(work.queue.addKernel(work.kernel, threads(4), 0, 1, words)),
         "cannot launch kernel scale (node Scale): 1 arguments, it has 2");
     EXPECT_EQ(sentenceOf(work.queue.addKernel(
-                  work.kernel, {{0, 1, 1}, {32, 1, 1}, 0}, 2, words)),
+                  work.kernel, {{0, 1, 1}, {32, 1, 1}, 0}, 0, 2, words)),
               "");
     EXPECT_TRUE(work.queue.isEmpty());
     work.queue.addCopyOnDevice(0, 0, 0);
@@ -174,14 +174,14 @@ TEST(GPUWorkQueue, TellsOfADeviceThatIsLost) {
     work.memory.reset();
     int64_t words[2] = {static_cast<int64_t>(address), 0};
     for (int i = 0; i < 2; ++i)
-      EXPECT_EQ(
-          sentenceOf(work.queue.addKernel(work.kernel, threads(4), 2, words)),
-          "");
+      EXPECT_EQ(sentenceOf(
+                    work.queue.addKernel(work.kernel, threads(4), 0, 2, words)),
+                "");
     EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream, work.use)), "");
     EXPECT_EQ(
         sentenceOf(work.stream->synchronize()).find("the device was lost"), 0u);
     EXPECT_EQ(
-        sentenceOf(work.queue.addKernel(work.kernel, threads(4), 2, words)),
+        sentenceOf(work.queue.addKernel(work.kernel, threads(4), 0, 2, words)),
         "");
     EXPECT_EQ(sentenceOf(work.queue.submit(*work.stream, work.use)),
               work.device->lossSentence());

@@ -25,7 +25,7 @@ void sdx_init(void **args) {
   int64_t n = w->sizes[0];
   float *doubled = sdx_rt_device_output(0, 1, w->sizes);
   sdx_rt_device_copy(SDX_RT_ON_DEVICE, doubled, w->data, n * 4);
-  int64_t size[] = {1, 1, 1, n, 1, 1, 0};
+  int64_t size[] = {1, 1, 1, n, 1, 1, 0, 0};
   int64_t words[] = {(int64_t)doubled, word_of(2)};
   sdx_rt_launch(1, size, 2, words);
 }
@@ -36,7 +36,7 @@ void sdx_main(void **args) {
   vector *x = args[0], *w = args[1], *host = args[2], *k = args[3];
   int64_t n = x->sizes[0], one = 1;
   float *y = sdx_rt_device_output(0, 1, &n);
-  int64_t blocks[] = {(n + 255) / 256, 1, 1, 256, 1, 1, 0};
+  int64_t blocks[] = {(n + 255) / 256, 1, 1, 256, 1, 1, 0, 0};
   int64_t sum[] = {(int64_t)x->data, (int64_t)w->data, (int64_t)y, n};
   sdx_rt_launch(0, blocks, 4, sum);
 
@@ -49,7 +49,7 @@ void sdx_main(void **args) {
   float *c = sdx_rt_device_output(2, 1, &n);
   sdx_rt_device_copy(SDX_RT_ON_DEVICE, copy, x->data, n * 4);
   if (n) {
-    int64_t size[] = {1, 1, 1, n, 1, 1, 0};
+    int64_t size[] = {1, 1, 1, n, 1, 1, 0, 0};
     int64_t words[] = {(int64_t)copy, word_of(3),
                        (int64_t)sdx_rt_device_failure()};
     sdx_rt_launch(2, size, 3, words);

@@ -31,6 +31,23 @@ gpu.func @check(%record: !llvm.ptr<1> {nv.failure_record}, %n: index, %x: f32, %
 
 // -----
 
+// A parameter in place stays one, and instructions without an intrinsic become
+// text.
+gpu.module @device {
+// CHECK-LABEL: llvm.func @in_place(
+// CHECK-SAME: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}, %{{.+}}: !llvm.ptr<1>
+// CHECK: llvm.inline_asm {{.*}}mbarrier.try_wait.parity
+gpu.func @in_place(%map: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %p: !llvm.ptr<1>,
+                   %barrier: !llvm.ptr<3>, %phase: i32) kernel {
+  nvvm.mbarrier.try_wait.parity %barrier, %phase, %phase : !llvm.ptr<3>, i32, i32
+  %r = llvm.load %map : !llvm.ptr -> f32
+  llvm.store %r, %p : f32, !llvm.ptr<1>
+  gpu.return
+}
+}
+
+// -----
+
 gpu.module @device {
 gpu.func @unknown(%x: f32, %p: !llvm.ptr<1>) kernel {
   // expected-error@+1 {{is a function that no instruction computes}}

@@ -86,3 +86,31 @@ func.func private @of_host(%x: memref<4xf32>) attributes {sdx.kernel} {
   return
 }
 }
+
+// -----
+
+// A tensor map is described by the host, in words that come before all other
+// arguments; the kernel has it as a parameter in place.
+// CHECK-LABEL: func.func private @mapped(
+// CHECK-SAME: %[[X:[^:]+]]: memref<?x64xf16, {{[^:]+}}>, %[[Y:[^:]+]]: memref<4xf32
+// CHECK: %[[ADDRESS:.+]] = memref.extract_aligned_pointer_as_index %[[X]]
+// CHECK: %[[WORDS:.+]] = vector.from_elements {{.+}} : vector<16xi64>
+// CHECK: sdx.launch "mapped" blocks(%{{.+}}) threads [128, 1, 1](%[[WORDS]], %[[Y]] : vector<16xi64>, memref<4xf32
+// CHECK: gpu.func @mapped(%[[MAP:.+]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>}, %{{.+}}: !llvm.ptr<1> {llvm.align = 16 : i64}) kernel
+// CHECK: llvm.load %[[MAP]]
+#g = #gpu.address_space<global>
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @mapped(%x: memref<?x64xf16, #g>, %y: memref<4xf32, #g>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %n = memref.dim %x, %c0 : memref<?x64xf16, #g>
+  %map = nv.tensor_map %x sizes(%c64, %n) box [64, 8] swizzle 128 : memref<?x64xf16, #g>
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    %f = llvm.load %map : !llvm.ptr -> f32
+    memref.store %f, %y[%i] : memref<4xf32, #g>
+    scf.reduce
+  } {nv.threads = 128 : i64}
+  return
+}
+}

@@ -135,3 +135,98 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
     return %r : tensor<8x64xf32>
   }
 }
+
+// -----
+
+// From compute capability 9.0 on warpgroups multiply: large tiles where they
+// are enough for the device and K is long, else small ones, which few blocks
+// share.
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // CHECK-LABEL: func @warpgroups
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 64, part_m = 64, part_n = 256, stages = 4>
+  func.func @warpgroups(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>, %z: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf16>, tensor<4096x4096xf16>) outs(%z : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+    return %r : tensor<4096x4096xf32>
+  }
+  // CHECK-LABEL: func @short
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 128, {{.*}}stages = 6>
+  func.func @short(%x: tensor<4096x768xbf16>, %w: tensor<768x3072xbf16>, %z: tensor<4096x3072xf32>) -> tensor<4096x3072xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4096x768xbf16>, tensor<768x3072xbf16>) outs(%z : tensor<4096x3072xf32>) -> tensor<4096x3072xf32>
+    return %r : tensor<4096x3072xf32>
+  }
+  // CHECK-LABEL: func @small
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 6>
+  func.func @small(%x: tensor<128x768xf16>, %w: tensor<768x3072xf16>, %z: tensor<128x3072xf32>) -> tensor<128x3072xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x3072xf16>) outs(%z : tensor<128x3072xf32>) -> tensor<128x3072xf32>
+    return %r : tensor<128x3072xf32>
+  }
+  // CHECK-LABEL: func @shared
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, {{.*}}stages = 6, split = 4>
+  func.func @shared(%x: tensor<128x3072xf16>, %w: tensor<3072x768xf16>, %z: tensor<128x768xf32>) -> tensor<128x768xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x3072xf16>, tensor<3072x768xf16>) outs(%z : tensor<128x768xf32>) -> tensor<128x768xf32>
+    return %r : tensor<128x768xf32>
+  }
+  // CHECK-LABEL: func @narrow
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 32, {{.*}}stages = 8, split = 2>
+  func.func @narrow(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>, %z: tensor<128x768xf32>) -> tensor<128x768xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) outs(%z : tensor<128x768xf32>) {transposed} -> tensor<128x768xf32>
+    return %r : tensor<128x768xf32>
+  }
+  // Few rows, and rows of odd sizes.
+  // CHECK-LABEL: func @sixteen
+  // CHECK-SAME: form = mma
+  func.func @sixteen(%x: tensor<16x768xf16>, %w: tensor<768x768xf16>, %z: tensor<16x768xf32>) -> tensor<16x768xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<16x768xf16>, tensor<768x768xf16>) outs(%z : tensor<16x768xf32>) -> tensor<16x768xf32>
+    return %r : tensor<16x768xf32>
+  }
+  // CHECK-LABEL: func @odd
+  // CHECK-SAME: form = mma
+  func.func @odd(%x: tensor<128x764xf16>, %w: tensor<764x768xf16>, %z: tensor<128x768xf32>) -> tensor<128x768xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x764xf16>, tensor<764x768xf16>) outs(%z : tensor<128x768xf32>) -> tensor<128x768xf32>
+    return %r : tensor<128x768xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 90>} {
+  // expected-error@+1 {{of kernel 'older' does not fit: no warpgroups of sm_90 multiply}}
+  func.func @older(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {
+    %r = sdx.matmul ins(%x, %w : tensor<64x64xf16>, tensor<64x64xf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %r : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // expected-error@+1 {{of kernel 'rows' does not fit: the rows of what warpgroups multiply are multiples of 16 bytes}}
+  func.func @rows(%x: tensor<64x60xf16>, %w: tensor<60x64xf16>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {
+    %r = sdx.matmul ins(%x, %w : tensor<64x60xf16>, tensor<60x64xf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %r : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // expected-error@+1 {{of kernel 'columns' does not fit: tile_n is a multiple of 64}}
+  func.func @columns(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 32, tile_k = 64, part_m = 64, part_n = 32, stages = 4>} {
+    %r = sdx.matmul ins(%x, %w : tensor<64x64xf16>, tensor<64x64xf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %r : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // expected-error@+1 {{of kernel 'types' does not fit: warpgroups multiply matrices of f16 and of bf16}}
+  func.func @types(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 32, part_m = 64, part_n = 64, stages = 4>} {
+    %r = sdx.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+    return %r : tensor<64x64xf32>
+  }
+}

@@ -54,8 +54,10 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
     A kernel around an `sdx.matmul` becomes a loop over tiles of the result, each
     of which a block computes: tiles of the operands go to shared memory, several
     at a time (cp.async), the sums are in registers, by multiply-adds or by
-    mma.sync, and what follows the product is applied to them. Whatever it cannot
-    be applied to is left to `nv-lower-loops`. Where rows are few, warps read the
+    mma.sync, and what follows the product is applied to them. Where the plan says
+    `wgmma` the hardware copies the tiles (`nv.tensor_map`), by the word of one
+    warpgroup of the block, and the others multiply them where they lie. Whatever
+    cannot follow a product so is left to `nv-lower-loops`. Where rows are few, warps read the
     right-hand side past shared memory; where their number is open there is code
     for both, and the host starts what is right for it.
 
@@ -74,7 +76,7 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
     "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
     "::mlir::affine::AffineDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -304,7 +306,8 @@ def NVOutlineKernels : Pass<"nv-outline-kernels", "::mlir::ModuleOp"> {
     kernel in the module `@device`, and an `sdx.launch` that starts it with a
     thread for each iteration, in blocks of 256. A parameter is the address of
     the first element of a buffer, one of its open sizes and strides, or a
-    scalar. Constants are computed in the kernel. A kernel that checks gets the
+    scalar; an `nv.tensor_map` is a parameter of 128 bytes. Constants are computed
+    in the kernel. A kernel that checks gets the
     run's failure record.
 
     ```mlir
@@ -324,7 +327,7 @@ def NVOutlineKernels : Pass<"nv-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_NVLOWERMATMUL
@@ -67,6 +68,43 @@ private:
     return matmul.getTransposed()
                ? TileSource::matrix(rhs, batch, sizes.n, sizes.k)
                : TileSource::matrix(rhs, batch, sizes.k, sizes.n);
+  }
+
+  MappedSource mapLhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    return mapMatrix(b, lhs, sizes.m, sizes.k, matmul.isBatched(), boxRows,
+                     boxCols);
+  }
+
+  MappedSource mapRhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    const bool isTransposed = matmul.getTransposed();
+    return mapMatrix(b, rhs, isTransposed ? sizes.n : sizes.k,
+                     isTransposed ? sizes.k : sizes.n, matmul.isRhsBatched(),
+                     boxRows, boxCols);
+  }
+
+  /// One matrix, or one for each pair.
+  MappedSource mapMatrix(ImplicitLocOpBuilder &b, Value memref, Value numRows,
+                         Value numCols, bool isBatched, int64_t boxRows,
+                         int64_t boxCols) {
+    SmallVector<Value> extents = {numCols, numRows};
+    SmallVector<int64_t> box = {boxCols, boxRows};
+    if (isBatched) {
+      extents.push_back(sizes.pairs);
+      box.push_back(1);
+    }
+    MappedSource source;
+    source.map = TensorMapOp::create(b, memref, extents, box, kMapRowBytes,
+                                     getElementTypeOrSelf(memref).isF32());
+    source.find = [this, isBatched](ImplicitLocOpBuilder &, Value row,
+                                    Value col) {
+      SmallVector<Value> at = {col, row};
+      if (isBatched)
+        at.push_back(pair);
+      return at;
+    };
+    return source;
   }
 
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,

@@ -9,6 +9,7 @@
 
 #include "Kernel/Block.h"
 #include "Matmul/PackedWeights.h"
+#include "Matmul/WarpgroupTile.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -36,6 +37,19 @@ static constexpr Tiles kFmaTiles[] = {{128, 128, 8, 8, 3},
                                       {32, 64, 4, 4, 3},
                                       {32, 32, 4, 4, 3}};
 static constexpr int64_t kFmaDepth = 16;
+
+namespace {
+/// A tile of warpgroups, and the fewest steps along K that make up for what
+/// follows them.
+struct WarpgroupTiles {
+  int64_t m, n, stages, leastSteps;
+};
+} // namespace
+
+/// From large to small; of each the stages that a block has shared memory for,
+/// or two blocks of the small ones.
+static constexpr WarpgroupTiles kWarpgroupTiles[] = {
+    {128, 256, 4, 32}, {128, 128, 6, 0}, {64, 64, 6, 0}, {64, 32, 8, 0}};
 
 /// Filters of a group that are worth a tile: fewer leave most of it empty.
 static constexpr int64_t kFewestFilters = 8;
@@ -141,6 +155,36 @@ static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
                              chosen->stages, split);
 }
 
+/// The same of tiles for warpgroups. Small ones are shared by blocks before
+/// smaller ones are taken: they are as fast as they read memory.
+static MatmulPlanAttr chooseWarpgroups(Type type, int64_t pairs, int64_t m,
+                                       int64_t n, int64_t k, bool transposed,
+                                       TargetAttr target) {
+  constexpr int64_t kMostUsualSplits = 4;
+  const int64_t depth = kMapRowBytes / (type.getIntOrFloatBitWidth() / 8);
+  const int64_t steps = llvm::divideCeil(k, depth);
+  const int64_t most = std::max<int64_t>(steps / kFewestSteps, 1);
+  const int64_t wanted = target.countMultiprocessors() * 7 / 10;
+  int64_t blocks = 0, mostSplits = 1;
+  const WarpgroupTiles *chosen = nullptr;
+  for (const WarpgroupTiles &tiles : kWarpgroupTiles) {
+    if (steps < tiles.leastSteps || (!transposed && tiles.n % depth))
+      continue;
+    chosen = &tiles;
+    blocks = std::max<int64_t>(1, pairs * llvm::divideCeil(m, tiles.m) *
+                                      llvm::divideCeil(n, tiles.n));
+    mostSplits = tiles.m > 64 ? 1 : std::min(kMostUsualSplits, most);
+    if (blocks * mostSplits >= wanted)
+      break;
+    mostSplits = std::min(kMostSplits, most);
+  }
+  const int64_t split =
+      std::clamp<int64_t>((wanted + blocks / 2) / blocks, 1, mostSplits);
+  return MatmulPlanAttr::get(type.getContext(), ProductForm::Wgmma, chosen->m,
+                             chosen->n, depth, 64, chosen->n, chosen->stages,
+                             split);
+}
+
 //===----------------------------------------------------------------------===//
 // The tiles of an operation
 //===----------------------------------------------------------------------===//
@@ -223,6 +267,28 @@ static std::optional<ProductForm> findForm(Operation *op) {
   return findForm(op, types.lhs, types.rhs, types.sum, types.transposed);
 }
 
+/// Why warpgroups cannot multiply what the operation does, the end of a
+/// sentence; empty where they can.
+static std::string whyNoWarpgroups(Operation *op, TargetAttr target) {
+  if (!target.hasWgmma())
+    return "no warpgroups of " + target.getChip() + " multiply";
+  auto matmul = dyn_cast<sdx::MatmulOp>(op);
+  const ProductTypes types = nv::getProductTypes(op);
+  if (!matmul || types.lhs != types.rhs || !types.sum.isF32() ||
+      !(types.lhs.isF16() || types.lhs.isBF16()))
+    return "warpgroups multiply matrices of f16 and of bf16";
+  // Copies are of rows of whole 16 bytes.
+  for (Value operand : {matmul.getLhs(), matmul.getRhs()}) {
+    const int64_t row = cast<ShapedType>(operand.getType()).getShape().back();
+    if (ShapedType::isDynamic(row) || row == 0 || row * types.lhsBytes() % 16)
+      return "the rows of what warpgroups multiply are multiples of 16 bytes";
+  }
+  return "";
+}
+
+/// Rows for which the tiles of warpgroups, which have 64, are not mostly empty.
+static constexpr int64_t kLeastGroupRows = 17;
+
 std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
   std::optional<ProductForm> form = findForm(op);
   if (!form)
@@ -231,8 +297,12 @@ std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
       llvm::TypeSwitch<Operation *, Extent>(op)
           .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
               [](auto product) { return getExtent(product); });
-  return choose(*form, getProductTypes(op).lhs, extent.pairs, extent.m,
-                extent.n, extent.k, target);
+  const ProductTypes types = getProductTypes(op);
+  if (extent.m >= kLeastGroupRows && whyNoWarpgroups(op, target).empty())
+    return chooseWarpgroups(types.lhs, extent.pairs, extent.m, extent.n,
+                            extent.k, types.transposed, target);
+  return choose(*form, types.lhs, extent.pairs, extent.m, extent.n, extent.k,
+                target);
 }
 
 std::unique_ptr<BlockTile> nv::createTile(const ProductTypes &types,
@@ -242,6 +312,8 @@ std::unique_ptr<BlockTile> nv::createTile(const ProductTypes &types,
 }
 
 int64_t nv::countSharedBytes(const ProductTypes &types, MatmulPlanAttr plan) {
+  if (plan.isWgmma())
+    return WarpgroupTile(types, plan).countSharedBytes();
   // No code is made: sizes hang on no thread.
   std::unique_ptr<BlockTile> tile = createTile(types, plan, Value());
   const int64_t stage =
@@ -257,6 +329,17 @@ int64_t nv::countSharedBytes(const ProductTypes &types, MatmulPlanAttr plan) {
 
 /// Sums that a thread keeps in registers beside operands and addresses.
 static constexpr int64_t kMostSumBytes = 512;
+
+/// Why the tiles of warpgroups do not lie in shared memory as they must: rows
+/// are 128 bytes.
+static std::string whyNotRows(const ProductTypes &types, MatmulPlanAttr plan) {
+  const int64_t row = kMapRowBytes / types.lhsBytes();
+  if (plan.getTileK() != row)
+    return "tile_k is " + std::to_string(row);
+  if (!types.transposed && plan.getTileN() % row)
+    return "tile_n is a multiple of " + std::to_string(row);
+  return "";
+}
 
 /// Why tiles for tensor cores do not lie in shared memory as they must: rows
 /// are eight pieces of 16 bytes, or several times that.
@@ -275,13 +358,17 @@ std::string nv::whyNot(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
   if (!chosen)
     return "there are no tiles for what it multiplies";
   const ProductTypes types = getProductTypes(op);
-  // What may be rounded need not be.
-  const bool isExactly = plan.getForm() == chosen->getForm() ||
-                         (types.lhs.isF32() && !plan.isMma());
-  if (!isExactly)
-    return ("what it multiplies goes by " +
-            stringifyProductForm(chosen->getForm()))
-        .str();
+  const ProductForm form = *findForm(op);
+  if (plan.isWgmma()) {
+    if (std::string reason = whyNoWarpgroups(op, target); !reason.empty())
+      return reason;
+    if (std::string reason = whyNotRows(types, plan); !reason.empty())
+      return reason;
+  } else if (plan.getForm() != form &&
+             // What may be rounded need not be.
+             !(types.lhs.isF32() && plan.getForm() == ProductForm::Fma)) {
+    return ("what it multiplies goes by " + stringifyProductForm(form)).str();
+  }
   // Pieces of packed weights are a step's.
   if (isa<sdx::DequantMatmulOp>(op) && plan.getTileK() != chosen->getTileK())
     return "tile_k is " + std::to_string(chosen->getTileK());
@@ -290,7 +377,9 @@ std::string nv::whyNot(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
       return reason;
   const int64_t sums = plan.getPartM() * plan.getPartN() *
                        (types.sum.getIntOrFloatBitWidth() / 8) /
-                       (plan.isMma() ? 32 : 1);
+                       (plan.isWgmma() ? MatmulPlanAttr::kWarpgroup
+                        : plan.isMma() ? 32
+                                       : 1);
   if (sums > kMostSumBytes)
     return "a thread has " + std::to_string(sums) + " bytes of sums, at most " +
            std::to_string(kMostSumBytes) + " are in registers";

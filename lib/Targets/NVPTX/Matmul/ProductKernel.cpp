@@ -49,6 +49,11 @@ void ProductKernel::emit(ImplicitLocOpBuilder &b) {
     blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
   if (plan.getSplit() > 1)
     partials = allocatePartials(b);
+  if (plan.isWgmma()) {
+    const WarpgroupTile boxes(types, plan);
+    lhsMap = mapLhs(b, boxes.lhsBoxRows(), boxes.boxCols());
+    rhsMap = mapRhs(b, boxes.rhsBoxRows(), boxes.boxCols());
+  }
   {
     OpBuilder::InsertionGuard guard(b);
     scf::ParallelOp loop =
@@ -61,27 +66,84 @@ void ProductKernel::emit(ImplicitLocOpBuilder &b) {
   memref::DeallocOp::create(b, partials);
 }
 
+/// Which tile of which pair has this number. Large tiles go down some rows
+/// before the next column, so that those of blocks that run at a time are few:
+/// they stay in the L2 cache.
+void ProductKernel::findTile(ImplicitLocOpBuilder &b, Value number) {
+  constexpr int64_t kRowsTogether = 8;
+  Indices i(b);
+  Value tileRow, tileCol;
+  if (plan.isWgmma()) {
+    Value tiles = i.mul(rows, cols);
+    pair = i.div(number, tiles);
+    number = i.rem(number, tiles);
+    Value ofGroup = i.mul(cols, kRowsTogether);
+    Value first = i.mul(i.div(number, ofGroup), kRowsTogether);
+    Value rest = i.rem(number, ofGroup);
+    Value together =
+        arith::MinSIOp::create(b, i.constant(kRowsTogether),
+                               b.createOrFold<arith::SubIOp>(rows, first));
+    tileRow = i.add(first, i.rem(rest, together));
+    tileCol = i.div(rest, together);
+  } else {
+    tileCol = i.rem(number, cols);
+    number = i.div(number, cols);
+    pair = i.div(number, rows);
+    tileRow = i.rem(number, rows);
+  }
+  row0 = i.mul(tileRow, plan.getTileM());
+  col0 = i.mul(tileCol, plan.getTileN());
+}
+
 /// The code of block `id`.
 void ProductKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   Indices i(b);
   Value part = i.rem(id, plan.getSplit());
-  id = i.div(id, plan.getSplit());
-  Value tileCol = i.rem(id, cols);
-  id = i.div(id, cols);
-  pair = i.div(id, rows);
-  row0 = i.mul(i.rem(id, rows), plan.getTileM());
-  col0 = i.mul(tileCol, plan.getTileN());
+  findTile(b, i.div(id, plan.getSplit()));
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  tile = createTile(types, plan, thread);
-  if (!partials) {
-    emitProduct(b, i.constant(0), steps);
-    return emitResults(b);
+  Value from = i.constant(0), to = steps;
+  if (partials) {
+    Value stepsOfPart = i.ceilDiv(steps, plan.getSplit());
+    from = i.mul(part, stepsOfPart);
+    to = arith::MinSIOp::create(b, steps, i.add(from, stepsOfPart));
   }
-  Value stepsOfPart = i.ceilDiv(steps, plan.getSplit());
-  Value from = i.mul(part, stepsOfPart);
-  Value to = arith::MinSIOp::create(b, steps, i.add(from, stepsOfPart));
+  if (plan.isWgmma())
+    return emitBlockOfWarpgroups(b, part, from, to);
+  tile = createTile(types, plan, thread);
   emitProduct(b, from, to);
-  storePartials(b, part);
+  if (partials)
+    storePartials(b, part);
+  else
+    emitResults(b);
+}
+
+/// The same by warpgroups, one of which has the tiles copied. Where two others
+/// multiply, it leaves them most of its registers.
+void ProductKernel::emitBlockOfWarpgroups(ImplicitLocOpBuilder &b, Value part,
+                                          Value from, Value to) {
+  constexpr int64_t kCopyingRegisters = 40, kMultiplyingRegisters = 232;
+  const bool movesRegisters = plan.countWorkers() > MatmulPlanAttr::kWarpgroup;
+  auto limitRegisters = [&](int64_t count, NVVM::SetMaxRegisterAction action) {
+    if (movesRegisters)
+      NVVM::SetMaxRegisterOp::create(b, count, action);
+  };
+  WarpgroupTile warpgroups(types, plan);
+  Value shared = allocateShared(b, warpgroups.countSharedBytes());
+  warpgroups.begin(b, shared, thread);
+  Value count = b.createOrFold<arith::SubIOp>(to, from);
+  auto roles = scf::IfOp::create(b, warpgroups.isWorker(b),
+                                 /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(roles.elseYield());
+  limitRegisters(kCopyingRegisters, NVVM::SetMaxRegisterAction::decrease);
+  warpgroups.copy(b, lhsMap, rhsMap, row0, col0, from, count);
+  b.setInsertionPoint(roles.thenYield());
+  limitRegisters(kMultiplyingRegisters, NVVM::SetMaxRegisterAction::increase);
+  sumTile = warpgroups.multiply(b, count);
+  if (partials)
+    storePartials(b, part);
+  else
+    emitResults(b);
 }
 
 Value ProductKernel::allocatePartials(ImplicitLocOpBuilder &b) {
@@ -233,7 +295,7 @@ void ProductKernel::forEachPiece(ImplicitLocOpBuilder &b, EmitPiece emitPiece) {
   const int64_t piecesOfRow = plan.getTileN() / kStoredSums;
   Value pieces = i.constant(plan.getTileM() * piecesOfRow);
   auto loop =
-      scf::ForOp::create(b, thread, pieces, i.constant(plan.countThreads()));
+      scf::ForOp::create(b, thread, pieces, i.constant(plan.countWorkers()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value r = i.div(loop.getInductionVar(), piecesOfRow);

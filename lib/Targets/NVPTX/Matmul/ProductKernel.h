@@ -17,7 +17,7 @@
 
 #include "Kernel/Block.h"
 #include "Kernel/PointEvaluator.h"
-#include "Matmul/BlockTile.h"
+#include "Matmul/WarpgroupTile.h"
 
 namespace sardonyx::nv {
 
@@ -48,6 +48,17 @@ protected:
                              mlir::Value pair) = 0;
   virtual TileSource findRhs(mlir::ImplicitLocOpBuilder &b,
                              mlir::Value pair) = 0;
+  /// The same for warpgroups, on the host: the map of an operand, whose boxes
+  /// are of so many elements, and where the box at (row, col) of the block's
+  /// pair is.
+  virtual MappedSource mapLhs(mlir::ImplicitLocOpBuilder &b, int64_t boxRows,
+                              int64_t boxCols) {
+    return {};
+  }
+  virtual MappedSource mapRhs(mlir::ImplicitLocOpBuilder &b, int64_t boxRows,
+                              int64_t boxCols) {
+    return {};
+  }
   /// The indices of sum (m, n) of a pair in the operation's result.
   virtual llvm::SmallVector<mlir::Value>
   findResult(mlir::ImplicitLocOpBuilder &b, mlir::Value pair, mlir::Value m,
@@ -71,8 +82,8 @@ protected:
   KernelBody &body;
   /// Whether the kernel is wanted, for the host; null: always.
   mlir::Value isWanted;
-  // Of the code of a block.
-  mlir::Value thread;
+  // Of the code of a block: the pair whose product it computes.
+  mlir::Value thread, pair;
   std::unique_ptr<BlockTile> tile;
 
 private:
@@ -106,6 +117,9 @@ private:
                              mlir::Value to);
   void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                    mlir::Value to);
+  void findTile(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
+  void emitBlockOfWarpgroups(mlir::ImplicitLocOpBuilder &b, mlir::Value part,
+                             mlir::Value from, mlir::Value to);
   void forEachPiece(mlir::ImplicitLocOpBuilder &b, EmitPiece emitPiece);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
   void storePartials(mlir::ImplicitLocOpBuilder &b, mlir::Value part);
@@ -115,8 +129,9 @@ private:
 
   PointEvaluator points;
   Sizes sizes;
-  mlir::Value pair, row0, col0; // of the block's tile
+  mlir::Value row0, col0; // of the block's tile
   mlir::Value sumTile;
+  MappedSource lhsMap, rhsMap;
   mlir::Value rows, cols, steps; // how many tiles there are, and of K
   /// Sums of the blocks that share tiles, [split, pairs, M, N]; null where each
   /// has its own.

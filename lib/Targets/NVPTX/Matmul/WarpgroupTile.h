@@ -1,0 +1,108 @@
+//===- WarpgroupTile.h - How warpgroups multiply tiles ----------*- C++ -*-===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From compute capability 9.0 on the hardware copies tiles of a tensor to
+// shared memory by itself (TMA), and four warps together multiply what lies
+// there (wgmma). A block has a warpgroup that starts copies, and one or two
+// that multiply. They meet at barriers in shared memory: of each stage one that
+// its tiles are there, and one that they are no longer needed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H
+#define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H
+
+#include "Matmul/BlockTile.h"
+
+#include <functional>
+
+namespace sardonyx::nv {
+
+/// Bytes of a row of a tile in shared memory, which are swizzled.
+inline constexpr int64_t kMapRowBytes = 128;
+
+/// An operand whose tiles are copied by TMA.
+struct MappedSource {
+  /// An nv.tensor_map of the host.
+  mlir::Value map;
+  /// The coordinates of the box that begins at (row, col) of the matrix, the
+  /// innermost first.
+  std::function<llvm::SmallVector<mlir::Value>(
+      mlir::ImplicitLocOpBuilder &b, mlir::Value row, mlir::Value col)>
+      find;
+};
+
+/// The tiles of a block in shared memory, and their products.
+class WarpgroupTile {
+public:
+  WarpgroupTile(const ProductTypes &types, MatmulPlanAttr plan);
+
+  /// Rows of the boxes that the operands are copied by. A box has as many
+  /// columns as 128 bytes hold.
+  int64_t lhsBoxRows() const { return plan.getTileM(); }
+  int64_t rhsBoxRows() const {
+    return types.transposed ? plan.getTileN() : plan.getTileK();
+  }
+  int64_t boxCols() const { return kMapRowBytes / types.lhsBytes(); }
+  /// Sums of a row in shared memory: gaps keep rows out of each other's banks.
+  int64_t sumCols() const { return plan.getTileN() + 8; }
+  /// Bytes of shared memory of a block.
+  int64_t countSharedBytes() const;
+
+  /// Makes the barriers in `shared`, that many bytes. All threads call it.
+  void begin(mlir::ImplicitLocOpBuilder &b, mlir::Value shared,
+             mlir::Value thread);
+  /// Whether the calling thread is of the warpgroups that multiply.
+  mlir::Value isWorker(mlir::ImplicitLocOpBuilder &b);
+  /// Copies the tiles of steps `from` to `from` + `count` of the tile at (row,
+  /// col). The other warpgroup calls it.
+  void copy(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
+            const MappedSource &rhs, mlir::Value row, mlir::Value col,
+            mlir::Value from, mlir::Value count);
+  /// Multiplies so many, and writes the sums to a tile in shared memory. The
+  /// warpgroups that multiply call it.
+  mlir::Value multiply(mlir::ImplicitLocOpBuilder &b, mlir::Value count);
+
+private:
+  /// Which stage is next, and the phase of its barriers.
+  struct Ring {
+    mlir::Value stage, phase;
+  };
+  Ring next(mlir::ImplicitLocOpBuilder &b, Ring ring);
+
+  int64_t lhsBytes() const { return plan.getTileM() * kMapRowBytes; }
+  int64_t rhsBytes() const { return plan.getTileN() * kMapRowBytes; }
+  int64_t stageBytes() const { return lhsBytes() + rhsBytes(); }
+  int64_t tileBytes() const;
+  /// The barriers that the tiles of a stage are there, or free.
+  mlir::Value fullAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
+  mlir::Value freeAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
+  mlir::Value byteAt(mlir::ImplicitLocOpBuilder &b, mlir::Value byte);
+  void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
+               mlir::Value phase);
+  void copyBox(mlir::ImplicitLocOpBuilder &b, const MappedSource &source,
+               mlir::Value row, mlir::Value col, mlir::Value byte,
+               mlir::Value barrier);
+  void copyStage(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
+                 const MappedSource &rhs, mlir::Value row, mlir::Value col,
+                 mlir::Value k, Ring ring);
+  mlir::Value describe(mlir::ImplicitLocOpBuilder &b, mlir::Value byte,
+                       bool isAlongK);
+  mlir::Value multiplyStage(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
+                            mlir::Value rhs, mlir::Value sums);
+  void storeSums(mlir::ImplicitLocOpBuilder &b, mlir::Value sums,
+                 mlir::Value tile);
+  void joinWorkers(mlir::ImplicitLocOpBuilder &b);
+
+  ProductTypes types;
+  MatmulPlanAttr plan;
+  mlir::Value shared, bytes, thread;
+};
+
+} // namespace sardonyx::nv
+
+#endif // SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H

@@ -1,0 +1,154 @@
+"""Products by warpgroups, of tiles that the hardware copies (wgmma, TMA), on a CUDA device of compute capability 9.0, which
+libsdx-fakecuda.so stands for, against numpy."""
+
+import re
+import subprocess
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from device_models import BUILD, run_on_device
+from onnx import TensorProto, helper, numpy_helper
+
+RANDOM = np.random.default_rng(17)
+TYPES = {"f16": (np.float16, TensorProto.FLOAT16, 2**-11), "bf16": (ml_dtypes.bfloat16, TensorProto.BFLOAT16, 2**-8)}
+ROWS = [130, 7, 300, 64, 64, 64]
+
+
+def plan(m, n, stages, split=1, k=64):
+    return f"#nv.matmul_plan<form = wgmma, tile_m = {m}, tile_n = {n}, tile_k = {k}, part_m = 64, part_n = {n}, stages = {stages}, split = {split}>"
+
+
+def numbers(shape, dtype):
+    return RANDOM.standard_normal(shape).astype(dtype)
+
+
+def product(kind, k, n, transposed=False, ends="", batch=(), weights=()):
+    """A model of a product, [batch..., m, k] x [weights..., k, n], and what may follow it: a bias, a residual, an activation."""
+    dtype, element, _ = TYPES[kind]
+    w = numbers((*weights, n, k) if transposed else (*weights, k, n), dtype)
+    tensors = {"w": w, "b": numbers((n,), dtype)}
+    last = "p"
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["p"], transB=1) if transposed else helper.make_node("MatMul", ["x", "w"], ["p"])]
+    if "bias" in ends:
+        nodes.append(helper.make_node("Add", [last, "b"], ["s"]))
+        last = "s"
+    if "relu" in ends:
+        nodes.append(helper.make_node("Relu", [last], ["a"]))
+        last = "a"
+    inputs = [helper.make_tensor_value_info("x", element, [*batch, "m", k])]
+    if "residual" in ends:
+        inputs.append(helper.make_tensor_value_info("r", element, [*batch, "m", n]))
+        nodes.append(helper.make_node("Add", ["r", last], ["t"]))
+        last = "t"
+    nodes[-1].output[0] = "y"
+    outputs = [helper.make_tensor_value_info("y", element, [*batch, "m", n])]
+    if kind == "bf16":
+        # numpy has no such numbers: callers give and get f32.
+        nodes[-1].output[0] = "z"
+        for value in inputs:
+            value.type.tensor_type.elem_type = TensorProto.FLOAT
+        for node in nodes:
+            node.input[:] = [f"narrow_{name}" if name in ("x", "r") else name for name in node.input]
+        nodes[:0] = [helper.make_node("Cast", [value.name], [f"narrow_{value.name}"], to=element) for value in inputs]
+        nodes.append(helper.make_node("Cast", ["z"], ["y"], to=TensorProto.FLOAT))
+        outputs[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    initializers = [numpy_helper.from_array(array, name) for name, array in tensors.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    return model, np.swapaxes(w, -1, -2) if transposed else w, tensors["b"]
+
+
+def check(kind, made, ends="", batch=(), rows=ROWS, given=None, folder=None):
+    dtype, _, unit = TYPES[kind]
+    model, w, b = made
+    w, b = w.astype(np.float64), b.astype(np.float64)
+    feeds = []
+    for m in rows:
+        feeds.append({"x": numbers((*batch, m, w.shape[-2]), dtype)})
+        if "residual" in ends:
+            feeds[-1]["r"] = numbers((*batch, m, w.shape[-1]), dtype)
+    settings = {}
+    if given:
+        onnx.save(model, folder / "model.onnx")
+        command = [BUILD / "bin" / "sardonyx", "plan", folder / "model.onnx", "--device", "sm_90a"]
+        text, count = re.subn(r"#nv\.matmul_plan<[^>]*>", given, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        assert count == 1, text
+        settings["plan"] = str(folder / "plan")
+        (folder / "plan").write_text(text)
+    inputs = [{name: array.astype(np.float32 if kind == "bf16" else dtype) for name, array in feed.items()} for feed in feeds]
+    for feed, (y,) in zip(feeds, run_on_device(model, inputs, **settings), strict=True):
+        x = feed["x"].astype(np.float64)
+        expected = x @ w
+        # Sums are of f32; each step of the model is rounded at most once.
+        bound = 2**-20 * (np.abs(x) @ np.abs(w)) + unit * np.abs(expected)
+        if "bias" in ends:
+            expected = expected + b
+            bound += unit * np.abs(expected)
+        if "relu" in ends:
+            expected = np.maximum(expected, 0)
+        if "residual" in ends:
+            expected = expected + feed["r"].astype(np.float64)
+            bound += unit * np.abs(expected)
+        assert y.shape == expected.shape
+        wrong = np.abs(y.astype(np.float64) - expected) > 1.01 * bound
+        assert not wrong.any(), (np.argwhere(wrong)[:5], y[wrong][:5], expected[wrong][:5])
+
+
+def ptx_of(model, folder, sm, *options):
+    onnx.save(model, folder / "model.onnx")
+    tool = [BUILD / "bin" / "sardonyx", "compile", folder / "model.onnx", "--device", sm, "--to", "ptx", *options]
+    return subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "tile", [(128, 256, 4), (128, 128, 6), (64, 64, 6), (64, 64, 3, 3), (128, 64, 2, 2)], ids=lambda tile: "x".join(map(str, tile))
+)
+def test_tiles(kind, transposed, tile, tmp_path):
+    """Sizes that are no multiples of tiles, of all numbers of rows, more steps than stages, and blocks that share a tile."""
+    check(kind, product(kind, 456, 328, transposed, "bias relu residual"), "bias relu residual", given=plan(*tile), folder=tmp_path)
+
+
+def test_narrow_tiles(tmp_path):
+    check("f16", product("f16", 256, 72, True), given=plan(64, 32, 8), folder=tmp_path)
+    check("f16", product("f16", 264, 40, True), given=plan(64, 40, 4, 2), folder=tmp_path)
+
+
+@pytest.mark.parametrize("weights", [(), (3,)], ids=["one", "each"])
+def test_batches(weights):
+    check("f16", product("f16", 136, 200, batch=(3,), weights=weights), batch=(3,), rows=[65, 20, 20, 20])
+
+
+def test_what_is_chosen(tmp_path):
+    """Rows that no copy of the hardware's begins at, few rows and other devices have another form."""
+    text = ptx_of(product("f16", 512, 256)[0], tmp_path, "sm_90a")
+    assert ".target sm_90a" in text and "wgmma.mma_async" in text and "cp.async.bulk.tensor" in text
+    for model, sm in [(product("f16", 508, 256), "sm_90a"), (product("f16", 512, 252), "sm_90a"), (product("f16", 512, 256), "sm_90"),
+                      (product("f16", 512, 256), "sm_80"), (product("f16", 512, 256), "sm_100")]:  # fmt: skip
+        text = ptx_of(model[0], tmp_path, sm)
+        assert "wgmma" not in text and "mma.sync" in text, (sm, model[0])
+    check("f16", product("f16", 508, 256), rows=[33])
+
+
+def test_products_after_each_other():
+    """A chain by one session: what one product writes the next one's copies read, in graphs, too."""
+    dtype, element, unit = TYPES["f16"]
+    weights = [numbers((128, 128), dtype) / np.float16(8) for _ in range(4)]
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"x{i + 1}"]) for i in range(4)]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x0", element, ["m", 128])],
+        [helper.make_tensor_value_info("x4", element, ["m", 128])],
+        [numpy_helper.from_array(w, f"w{i}") for i, w in enumerate(weights)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feeds = [{"x0": numbers((m, 128), dtype)} for m in (70, 70, 70, 50, 70)]
+    for feed, (y,) in zip(feeds, run_on_device(model, feeds), strict=True):
+        expected = feed["x0"].astype(np.float64)
+        for w in weights:
+            expected = (expected @ w.astype(np.float64)).astype(dtype).astype(np.float64)
+        assert np.abs(y.astype(np.float64) - expected).max() < 32 * unit * np.abs(expected).max()
