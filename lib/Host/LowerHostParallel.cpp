@@ -7,6 +7,7 @@
 
 #include "sardonyx/Host/Passes.h"
 
+#include "dialects/SDX/RareElse.h"
 #include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -109,7 +110,9 @@ Value estimateBlock(OpBuilder &b, Location loc, Block &block,
     fixed += estimateOp(op);
     auto loop = dyn_cast<LoopLikeOpInterface>(op);
     for (Region &region : op.getRegions()) {
-      if (region.empty())
+      const bool isRare = region.getRegionNumber() == 1 &&
+                          op.hasAttr(sardonyx::sdx::kRareElseAttr);
+      if (region.empty() || isRare)
         continue;
       Value inner = estimateBlock(b, loc, region.front(), outer);
       if (loop) {

@@ -40,6 +40,10 @@ FUNCTIONS = {
     "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "Softplus": lambda x: np.logaddexp(0, x),
     "Sin": np.sin,
+    "Cos": np.cos,
+    "Tan": np.tan,
+    "Asin": np.arcsin,
+    "Acos": np.arccos,
     "Atan": np.arctan,
     "Asinh": np.arcsinh,
     "Acosh": np.arccosh,
@@ -129,6 +133,78 @@ def test_erf_in_units_of_the_last_place(cpu):
     assert (np.abs(y - want) / step).max() <= 4
     assert np.abs(y).max() == 1
     np.testing.assert_array_equal(np.signbit(y), np.signbit(x))
+
+
+# The largest distance from the exact number, in units of the last place.
+ANGLES = {"Sin": 2.5, "Cos": 2.5, "Tan": 5, "Asin": 3, "Acos": 3, "Atan": 2}
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("name", ANGLES)
+def test_angles_in_units_of_the_last_place(name, cpu):
+    rng = np.random.default_rng(4)
+    if name in ("Asin", "Acos"):
+        x = np.concatenate([np.linspace(0, 1, 100001), np.logspace(-40, 0, 10000), 1 - np.logspace(-7, 0, 1000)])
+    elif name == "Atan":
+        x = np.concatenate([np.linspace(0, 3, 100001), np.logspace(-40, 38, 10000)])
+    else:
+        multiples = np.arange(1, 8000) * (math.pi / 4)
+        x = np.concatenate([rng.uniform(0, 10, 100000), rng.uniform(0, 12800, 100000), multiples, np.logspace(-40, 4, 10000)])
+        if "x86-64" not in cpu:
+            x = np.concatenate([x, rng.uniform(0, 131000, 100000), np.arange(1, 166000) * (math.pi / 4)])
+    x = x.astype(np.float32)
+    # Of one kind in a row, whose vectors need no library; then one that needs it in each.
+    large = np.float32([1e9, np.inf, np.nan, -3e38])[:, None]
+    x = np.concatenate([x, -x])
+    mixed = np.concatenate([np.repeat(large, 40, 1), np.tile(x[:40], (4, 1))], 1).reshape(-1) if name in ("Sin", "Cos", "Tan") else x[:7]
+    function = {"Asin": np.arcsin, "Acos": np.arccos, "Atan": np.arctan}.get(name) or getattr(np, name.lower())
+    for values in (x, mixed):
+        (y,) = run([helper.make_node(name, ["x"], ["y"])], {"x": values}, cpu)
+        with np.errstate(invalid="ignore"):
+            want = function(values.astype(np.float64))
+        known = np.isfinite(want)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(want))
+        step = np.spacing(np.abs(want[known]).astype(np.float32)).astype(np.float64)
+        error = np.abs(y[known] - want[known]) / step
+        assert error.max() <= ANGLES[name], (values[known][error.argmax()], error.max())
+        np.testing.assert_array_equal(np.signbit(y[known]), np.signbit(want[known]))
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_pow_in_units_of_the_last_place(cpu):
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.uniform(0.5, 2, 100000), np.exp(rng.uniform(-87, 88, 100000)), np.exp(rng.uniform(-103, -87, 1000))])
+    y = np.concatenate([rng.uniform(-90, 90, 100000), rng.uniform(-1, 1, 100000), rng.uniform(-1, 1, 1000)])
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    (z,) = run([helper.make_node("Pow", ["x", "y"], ["z"])], {"x": x, "y": y}, cpu, ("z",))
+    want = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
+    normal = (want > np.finfo(np.float32).tiny) & (want < np.finfo(np.float32).max)
+    error = np.abs(z - want)[normal] / np.spacing(want[normal].astype(np.float32))
+    assert error.max() <= 1
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_remainders_are_exact(dtype, cpu):
+    rng = np.random.default_rng(6)
+    with np.errstate(over="ignore"):
+        x = np.concatenate([rng.uniform(-1000, 1000, 20000), np.exp(rng.uniform(-80, 80, 2000)), np.arange(-500, 500)]).astype(dtype)
+        y = np.concatenate([rng.uniform(-3, 3, 20000), np.exp(rng.uniform(-80, 80, 2000)), np.tile([-3, 7, 0.5, 1, 2.5], 200)]).astype(dtype)
+        whole = np.round(rng.uniform(-100, 100, 1000)).astype(dtype)
+        divisors = rng.uniform(0.1, 9, 1000).astype(dtype)
+        # Quotients that are nearly whole numbers.
+        products = (whole * divisors).astype(dtype)
+        x = np.concatenate([x, products, np.nextafter(products, dtype(np.inf)), np.nextafter(products, dtype(-np.inf))])
+        y = np.concatenate([y, divisors, divisors, divisors])
+        special = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 3, 1e-7], dtype)
+        first, second = (part.ravel() for part in np.meshgrid(special, special))
+        x, y = np.concatenate([x, first]), np.concatenate([y, second])
+    (z,) = run([helper.make_node("Mod", ["x", "y"], ["z"], fmod=1)], {"x": x, "y": y}, cpu, ("z",))
+    with np.errstate(invalid="ignore"):
+        want = np.fmod(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
+    np.testing.assert_array_equal(z, want)
+    known = ~np.isnan(want)
+    np.testing.assert_array_equal(np.signbit(z)[known], np.signbit(want)[known])
 
 
 @pytest.mark.parametrize("cpu", CPUS)

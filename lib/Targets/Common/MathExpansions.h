@@ -58,8 +58,8 @@ using MathScale = std::function<mlir::Value(MathLanes lanes, mlir::Value value,
 /// expanded.
 void prepareMath(mlir::Operation *op, const MathScale &scale);
 
-/// Patterns that expand exp, expm1, log, log1p, tanh, erf, rsqrt and others of
-/// f32; of f16 and bf16 through f32. `scale` may be empty.
+/// Patterns that expand exp, expm1, log, log1p, tanh, erf, asin, acos, atan,
+/// rsqrt and others of f32; of f16 and bf16 through f32. `scale` may be empty.
 void populateMathExpansions(mlir::RewritePatternSet &patterns,
                             const MathScale &scale);
 

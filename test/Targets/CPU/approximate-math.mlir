@@ -181,3 +181,56 @@ func.func @log(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.log %x : vector<16xf32>
   return %y : vector<16xf32>
 }
+
+// Angles of usual size; where a lane has another one all are the library's.
+// CHECK-LABEL: func.func @sin
+// CHECK-SAME:    %[[X:.*]]: vector<16xf32>
+// CHECK-DAG:     %[[ALL:.*]] = vector.reduction <and>
+// CHECK-DAG:     vector.fma
+// CHECK-DAG:     arith.xori
+// CHECK:         scf.if %[[ALL]] -> (vector<16xf32>) {
+// CHECK:         } else {
+// CHECK:           llvm.intr.sin(%[[X]])
+// CHECK:         sdx.rare_else
+func.func @sin(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.sin %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @atan
+// CHECK-COUNT-1: arith.divf
+// CHECK-NOT:     math.atan
+// CHECK:         llvm.intr.copysign
+func.func @atan(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.atan %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @acos
+// CHECK-NOT:     math.acos
+// CHECK:         llvm.intr.sqrt
+func.func @acos(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.acos %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// A power is computed in f64, which makes it exact but for the last bit.
+// CHECK-LABEL: func.func @pow
+// CHECK:         arith.extf %{{.*}} : vector<16xf32> to vector<16xf64>
+// CHECK:         arith.truncf %{{.*}} : vector<16xf64> to vector<16xf32>
+// CHECK:         scf.if
+// CHECK:           llvm.intr.pow
+func.func @pow(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %z = math.powf %x, %y : vector<16xf32>
+  return %z : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @remainder
+// CHECK:         arith.divf
+// CHECK:         vector.fma
+// CHECK:         scf.if
+// CHECK:           arith.remf
+func.func @remainder(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %z = arith.remf %x, %y : vector<16xf32>
+  return %z : vector<16xf32>
+}

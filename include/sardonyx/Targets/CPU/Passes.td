@@ -397,10 +397,12 @@ def CPUApproximateMath
     : Pass<"cpu-approximate-math", "::mlir::func::FuncOp"> {
   let summary = "Expand math functions on vectors of f32 to arithmetic";
   let description = [{
-    exp, expm1, log, log1p, tanh and erf on vectors become a range reduction
-    and a polynomial; f16 and bf16 go through f32. Other functions and other
-    types are left to the scalar math library. A math.fma is a multiply-add of
-    one instruction or two, as the processor has it.
+    exp, expm1, log, log1p, tanh, erf, asin, acos and atan on vectors become a
+    range reduction and a polynomial; f16 and bf16 go through f32. So do sin,
+    cos, tan, powf and remainders where all lanes have operands of usual size;
+    where one has not, these call the library. Other functions and other types
+    are left to the scalar math library. A math.fma is a multiply-add of one
+    instruction or two, as the processor has it.
 
     ```mlir
     %e = math.exp %x : vector<16xf32>
@@ -411,7 +413,7 @@ def CPUApproximateMath
   let dependentDialects = [
     "::sardonyx::cpu::CPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
-    "::mlir::math::MathDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];
 }

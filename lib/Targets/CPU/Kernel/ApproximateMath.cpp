@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/MathExpansions.h"
+#include "Kernel/GuardedMath.h"
 #include "MicroKernels/VectorOps.h"
 #include "dialects/CPU/CPU.h"
 #include "lib/Dispatch/Rounding.h"
@@ -304,6 +305,8 @@ struct ApproximateMathPass
     {
       RewritePatternSet patterns(context);
       populateMathExpansions(patterns, scale);
+      cpu::populateGuardedExpansions(
+          patterns, machine.has(cpu::TargetTraits::FusedMultiplyAdd));
       patterns.add<RelaxFma>(context, /*benefit=*/2);
       GreedyRewriteConfig config;
       config.enableFolding(false).enableConstantCSE(false);
