@@ -158,14 +158,17 @@ func.func private @quotient(%a: memref<?xi64>, %b: memref<?xi64>, %out: memref<?
 
 // -----
 
-// What reads at positions that differ between lanes is scalar.
+// What reads at positions that differ between lanes gathers them, unless they
+// are neighbours.
 
 // CHECK-LABEL: func.func private @gather
-// CHECK-NOT:     vector<
-// CHECK:         scf.parallel (%[[I:.*]]) =
-// CHECK:           memref.load %arg1[%[[I]]]
-// CHECK:           memref.load %arg0[
-// CHECK:           memref.store {{.*}} %arg2[%[[I]]]
+// CHECK:           vector.load %arg1[{{.*}} : memref<8xi64>, vector<8xi64>
+// CHECK:           %[[ARE:.*]] = vector.reduction <and>
+// CHECK:           %[[Y:.*]] = scf.if %[[ARE]] -> (vector<8xf32>) {
+// CHECK:             vector.load %arg0[
+// CHECK:           } else {
+// CHECK:             vector.gather %arg0[{{.*}} : memref<?xf32>, vector<8xindex>
+// CHECK:           vector.store %[[Y]], %arg2[
 func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
   %u = bufferization.to_tensor %i restrict : memref<8xi64> to tensor<8xi64>
@@ -180,6 +183,34 @@ func.func private @gather(%a: memref<?xf32>, %i: memref<8xi64>, %out: memref<8xf
     linalg.yield %y : f32
   } -> tensor<8xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+// Positions of 32 bits are as wide as what they name; what is no whole vector
+// is scalar.
+
+// CHECK-LABEL: func.func private @gather_by_table
+// CHECK:           vector.gather %arg0[{{.*}} : memref<5x40xf32>, vector<16xi32>
+// CHECK:           memref.load %arg0[
+// CHECK-NOT:       vector.maskedload
+// CHECK:           return
+func.func private @gather_by_table(%a: memref<5x40xf32>, %i: memref<50xi32>, %out: memref<5x50xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<5x40xf32> to tensor<5x40xf32>
+  %u = bufferization.to_tensor %i restrict : memref<50xi32> to tensor<50xi32>
+  %e = tensor.empty() : tensor<5x50xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+    iterator_types = ["parallel", "parallel"]}
+    ins(%u : tensor<50xi32>) outs(%e : tensor<5x50xf32>) {
+  ^bb0(%x: i32, %o: f32):
+    %row = linalg.index 0 : index
+    %at = arith.index_cast %x : i32 to index
+    %y = tensor.extract %t[%row, %at] : tensor<5x40xf32>
+    linalg.yield %y : f32
+  } -> tensor<5x50xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<5x50xf32>, memref<5x50xf32>) -> ()
   return
 }
 

@@ -37,6 +37,17 @@ static bool isPlaceInTables(Value value) {
   });
 }
 
+Value cpu::getShortPlace(Value place) {
+  auto cast = place.getDefiningOp<arith::IndexCastOp>();
+  if (!cast || !getElementTypeOrSelf(cast.getIn()).isInteger(32))
+    return {};
+  const bool isPlace = llvm::all_of(place.getUses(), [](OpOperand &use) {
+    auto extract = dyn_cast<tensor::ExtractOp>(use.getOwner());
+    return extract && use.getOperandNumber() + 1 == extract->getNumOperands();
+  });
+  return isPlace ? cast.getIn() : Value();
+}
+
 std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   auto indices = op.getIndices();
   if (indices.empty())
@@ -49,8 +60,12 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   Kind last = get(indices.back());
   if (last == Uniform)
     return Uniform;
-  if (last == Varying)
-    return std::nullopt;
+  if (last == Varying) {
+    if (group.reduced[lane])
+      return std::nullopt;
+    gathers.push_back(op);
+    return Varying;
+  }
   if (last == Either) {
     auto select = indices.back().getDefiningOp<arith::SelectOp>();
     conditions.push_back(
@@ -92,7 +107,8 @@ bool BodyOnLanes::fits() {
     Type type = value.getType();
     if (!type.isIntOrIndexOrFloat())
       return false;
-    if (get(value) == Varying && !isPlaceInTables(value))
+    if (get(value) == Varying && !isPlaceInTables(value) &&
+        !getShortPlace(value))
       widest =
           std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
     return true;

@@ -16,6 +16,11 @@
 
 namespace sardonyx::cpu {
 
+/// The integers of 32 bits that `place`, the last index of elements that bodies
+/// read, is; null where it is no such number, or something else, too. Gathers
+/// take these as they are.
+mlir::Value getShortPlace(mlir::Value place);
+
 /// How the values of a body depend on the position along the lanes.
 class BodyOnLanes {
 public:
@@ -29,6 +34,8 @@ public:
   unsigned widest = 8;
   /// Vectors that the body loads by itself.
   unsigned loads = 0;
+  /// The reads of elements whose last index is another one in each lane.
+  llvm::SmallVector<mlir::Operation *> gathers;
   llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
 
 private:

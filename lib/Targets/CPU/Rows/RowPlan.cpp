@@ -212,6 +212,8 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
     plan.maskedTail &= !mayTrapOnPadding(*stage.body);
     if (plan.laneReduced)
       continue;
+    plan.maskedTail &= body.gathers.empty();
+    plan.gathers.insert(body.gathers.begin(), body.gathers.end());
     for (RowAccess &arg : stage.args)
       plan.maskedTail &= !isScattered(arg, false);
     for (RowAccess &store : stage.stores)

@@ -37,6 +37,8 @@ struct RowPlan {
   /// Vectors are right only if each of these values is as said: it selects
   /// between the position along the lanes and a fixed one.
   llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
+  /// The reads of bodies whose last index is another one in each lane.
+  llvm::SmallPtrSet<mlir::Operation *, 4> gathers;
   /// Whether the tail may run on vectors with a mask.
   bool maskedTail = true;
 

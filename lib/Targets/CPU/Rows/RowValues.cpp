@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -42,6 +43,56 @@ Copies RowGroupEmitter::getArg(unsigned stage, unsigned arg, const Point &point,
   return {};
 }
 
+/// The elements of `memref` at `indices`, the last of which is a vector: a load
+/// where they are neighbours.
+static Value emitGather(OpBuilder &b, Location loc, VectorType type,
+                        Value memref, SmallVector<Value> indices) {
+  Value places = indices.back();
+  if (auto cast = places.getDefiningOp<arith::IndexCastOp>())
+    if (getElementTypeOrSelf(cast.getIn()).isInteger(32))
+      places = cast.getIn();
+  auto placeType = cast<VectorType>(places.getType());
+  const int64_t lanes = type.getNumElements();
+  Value first = vector::ExtractOp::create(b, loc, places, ArrayRef<int64_t>{0});
+  SmallVector<Attribute> steps;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    steps.push_back(b.getIntegerAttr(placeType.getElementType(), lane));
+  Value step = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(placeType, steps));
+  Value neighbours = arith::AddIOp::create(
+      b, loc, vector::BroadcastOp::create(b, loc, placeType, first), step);
+  Value isNeighbour = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            places, neighbours);
+  Value areNeighbours = vector::ReductionOp::create(
+      b, loc, vector::CombiningKind::AND, isNeighbour);
+  auto branch = scf::IfOp::create(
+      b, loc, areNeighbours,
+      [&](OpBuilder &then, Location at) {
+        if (!first.getType().isIndex())
+          first =
+              arith::IndexCastOp::create(then, at, then.getIndexType(), first);
+        indices.back() = first;
+        scf::YieldOp::create(
+            then, at,
+            vector::LoadOp::create(then, at, type, memref, indices)
+                .getResult());
+      },
+      [&](OpBuilder &otherwise, Location at) {
+        indices.back() = arith::ConstantIndexOp::create(otherwise, at, 0);
+        auto maskType = VectorType::get(lanes, otherwise.getI1Type());
+        Value all = arith::ConstantOp::create(
+            otherwise, at, DenseElementsAttr::get(maskType, true));
+        Value none = arith::ConstantOp::create(otherwise, at,
+                                               otherwise.getZeroAttr(type));
+        scf::YieldOp::create(otherwise, at,
+                             vector::GatherOp::create(otherwise, at, type,
+                                                      memref, indices, places,
+                                                      all, none)
+                                 .getResult());
+      });
+  return branch.getResult(0);
+}
+
 /// An element that a body reads at positions that it computes, or a check.
 Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
                                    RowStage &stage, const Point &point,
@@ -59,12 +110,14 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
     auto place = indices.back().getDefiningOp<arith::IndexCastUIOp>();
     return tables.find(memref)->second.lookUp(b, loc, place.getIn());
   }
+  auto type = VectorType::get(plan.lanes, op->getResult(0).getType());
+  if (plan.gathers.contains(op))
+    return emitGather(b, loc, type, memref, indices);
   // The last index is the position along the lanes itself.
   indices.back() = point.ivs[plan.lane];
   if (copy > 0 && !point.isTile)
     indices.back() =
         arith::AddIOp::create(b, loc, indices.back(), index(copy * plan.lanes));
-  auto type = VectorType::get(plan.lanes, op->getResult(0).getType());
   if (!point.mask)
     return vector::LoadOp::create(b, loc, type, memref, indices);
   return vector::MaskedLoadOp::create(

@@ -58,9 +58,10 @@ static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
     BodyOnLanes body(group, stage, lane);
     if (!body.fits())
       return std::nullopt;
-    cost += body.loads;
+    constexpr double kGather = 6;
+    cost += body.loads + kGather * body.gathers.size();
     for (RowAccess &arg : stage.args)
-      if (!add(arg, 6))
+      if (!add(arg, kGather))
         return std::nullopt;
     for (RowAccess &store : stage.stores)
       if (!add(store, interleaves ? 2 : 12))
