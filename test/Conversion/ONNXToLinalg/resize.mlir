@@ -2,13 +2,39 @@
 
 // A table of positions (here the same for both axes), then one gather.
 // CHECK-LABEL: func @nearest
-// CHECK: -> tensor<8xi64>
+// CHECK: -> tensor<6xi32>
 // CHECK: tensor.extract %arg0
-// CHECK: -> tensor<1x3x8x8xf32>
-func.func @nearest(%x: tensor<1x3x4x4xf32>) -> tensor<1x3x8x8xf32> {
-  %s = onnx.Constant() {value = dense<[1.0, 1.0, 2.0, 2.0]> : tensor<4xf32>} : () -> tensor<4xf32>
-  %0 = onnx.Resize(%x, none, %s) {coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"} : (tensor<1x3x4x4xf32>, tensor<4xf32>) -> tensor<1x3x8x8xf32>
-  return %0 : tensor<1x3x8x8xf32>
+// CHECK: -> tensor<1x3x6x6xf32>
+func.func @nearest(%x: tensor<1x3x4x4xf32>) -> tensor<1x3x6x6xf32> {
+  %s = onnx.Constant() {value = dense<[1.0, 1.0, 1.5, 1.5]> : tensor<4xf32>} : () -> tensor<4xf32>
+  %0 = onnx.Resize(%x, none, %s) {coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"} : (tensor<1x3x4x4xf32>, tensor<4xf32>) -> tensor<1x3x6x6xf32>
+  return %0 : tensor<1x3x6x6xf32>
+}
+
+// -----
+
+// A whole scale repeats elements, whatever their number.
+// CHECK-LABEL: func @repeated
+// CHECK-NOT:   tensor.extract
+// CHECK:       linalg.generic {{.*}} ins(%arg0 : tensor<3x?x4xf32>) outs(%{{.*}} : tensor<3x?x2x4x2xf32>)
+// CHECK-NEXT:  ^bb0(%[[X:.*]]: f32,
+// CHECK-NEXT:    linalg.yield %[[X]]
+// CHECK:       tensor.collapse_shape {{.*}} {{\[\[0\], \[1, 2\], \[3, 4\]\]}} : tensor<3x?x2x4x2xf32> into tensor<3x?x8xf32>
+func.func @repeated(%x: tensor<3x?x4xf32>) -> tensor<3x?x8xf32> {
+  %s = onnx.Constant() {value = dense<[1.0, 2.0, 2.0]> : tensor<3xf32>} : () -> tensor<3xf32>
+  %0 = onnx.Resize(%x, none, %s) : (tensor<3x?x4xf32>, tensor<3xf32>) -> tensor<3x?x8xf32>
+  return %0 : tensor<3x?x8xf32>
+}
+
+// -----
+
+// Rounded up, the second of two is the next element.
+// CHECK-LABEL: func @rounded_up
+// CHECK:       tensor.extract %arg0
+func.func @rounded_up(%x: tensor<3x4xf32>) -> tensor<3x8xf32> {
+  %s = onnx.Constant() {value = dense<[1.0, 2.0]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %0 = onnx.Resize(%x, none, %s) {coordinate_transformation_mode = "asymmetric", nearest_mode = "ceil"} : (tensor<3x4xf32>, tensor<2xf32>) -> tensor<3x8xf32>
+  return %0 : tensor<3x8xf32>
 }
 
 // -----

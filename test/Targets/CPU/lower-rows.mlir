@@ -419,10 +419,14 @@ func.func private @largest_from_nan(%a: memref<8x64xf32>, %out: memref<8xf32>) a
 // -----
 
 // Planes that become pixels: vectors of all planes are interleaved, instead of
-// storing each element by itself.
+// storing each element by itself. The last vectors begin where they end with
+// the row.
 
 // CHECK-LABEL: func.func private @pixels
 // CHECK-NOT:     vector.scatter
+// CHECK:         %[[LAST:.*]] = arith.subi
+// CHECK:         scf.for %[[I:.*]] =
+// CHECK:           arith.minsi %[[I]], %[[LAST]]
 // CHECK-COUNT-3: vector.load {{.*}} vector<16xf32>
 // CHECK-COUNT-6: vector.shuffle {{.*}} : vector<16xi8>, vector<16xi8>
 // CHECK-COUNT-3: vector.store {{.*}} : memref<?xi8>, vector<16xi8>

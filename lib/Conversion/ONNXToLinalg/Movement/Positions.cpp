@@ -55,6 +55,33 @@ static Value takeElements(TensorBuilder &b, Value flat, Value list) {
       });
 }
 
+Value pickAlong(TensorBuilder &b, Value data, ArrayRef<int64_t> dims,
+                ValueRange tables, ArrayRef<OpFoldResult> sizes) {
+  const int64_t rank = sizes.size();
+  SmallVector<AffineMap> maps;
+  for (int64_t dim : dims)
+    maps.push_back(b.dimsMap(rank, {dim}));
+  return b
+      .elementwise(
+          sizes, tables, maps, {elementTypeOf(data)},
+          [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+            SmallVector<Value> at;
+            for (int64_t dim = 0; dim < rank; ++dim)
+              at.push_back(linalg::IndexOp::create(s, dim));
+            for (auto [dim, index] : llvm::zip_equal(dims, args))
+              at[dim] = s.convert(index, s.getIndexType());
+            return {s.extract(data, at)};
+          })
+      .front();
+}
+
+Type getPositionType(TensorBuilder &b, OpFoldResult size) {
+  std::optional<int64_t> known = getStaticSize(size);
+  return known && *known <= std::numeric_limits<int32_t>::max()
+             ? b.getI32Type()
+             : b.getI64Type();
+}
+
 Value takeSlices(TensorBuilder &b, Value flat, Value list) {
   OpFoldResult rows = b.dim(flat, 0), extent = b.dim(flat, 1);
   OpFoldResult count = b.dim(list, 0), length = b.dim(flat, 2);

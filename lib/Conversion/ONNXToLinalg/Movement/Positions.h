@@ -23,6 +23,16 @@ void checkReaches(mlir::OpBuilder &b, mlir::Location loc,
                   llvm::ArrayRef<mlir::OpFoldResult> want,
                   llvm::ArrayRef<mlir::OpFoldResult> have, int64_t except = -1);
 
+/// The elements of `data` at other positions along `dims`: those that the
+/// table of each, integers, names. `sizes` are those of the result.
+mlir::Value pickAlong(TensorBuilder &b, mlir::Value data,
+                      llvm::ArrayRef<int64_t> dims, mlir::ValueRange tables,
+                      llvm::ArrayRef<mlir::OpFoldResult> sizes);
+
+/// Integers that hold the positions of a dimension, those of 32 bits if its
+/// size is known to be small enough.
+mlir::Type getPositionType(TensorBuilder &b, mlir::OpFoldResult size);
+
 /// [rows, extent, length] x [count] -> [rows, count, length]: the slices of
 /// `flat` along its second dimension that `list` names, with checked indices.
 mlir::Value takeSlices(TensorBuilder &b, mlir::Value flat, mlir::Value list);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Movement/Resampling.h"
+#include "Movement/Positions.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <cmath>
@@ -122,10 +123,10 @@ static Value clampToInput(TensorBuilder &s, const Axis &axis, Value whole) {
 /// For each output position of an axis the input position, or -1 outside.
 static Value createNearestTable(TensorBuilder &b, const Resampling &r,
                                 const Axis &axis) {
-  Type i64 = b.getI64Type();
+  Type type = getPositionType(b, axis.inputSize);
   return b
       .elementwise(
-          {axis.outputSize}, {}, {}, {i64},
+          {axis.outputSize}, {}, {}, {type},
           [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
             Value x = createCoordinate(s, r, axis, createPositionAsFloat(s, 0));
             Value half = s.scalar(s.getF64Type(), 0.5), whole;
@@ -137,26 +138,30 @@ static Value createNearestTable(TensorBuilder &b, const Resampling &r,
               whole = math::FloorOp::create(s, s.add(x, half));
             else
               whole = math::CeilOp::create(s, s.sub(x, half));
-            Value index = clampToInput(s, axis, whole);
+            Value index = s.convert(clampToInput(s, axis, whole), type);
             if (r.crops())
               index =
-                  s.select(isOutside(s, axis, x), s.integer(i64, -1), index);
+                  s.select(isOutside(s, axis, x), s.integer(type, -1), index);
             return {index};
           })
       .front();
 }
 
-Value resize::createNearest(TensorBuilder &b, const Resampling &r, Value data,
-                            ArrayRef<Axis> axes) {
+static Value pickNearest(TensorBuilder &b, const Resampling &r, Value data,
+                         ArrayRef<Axis> axes) {
   Sizes sizes = b.dims(data);
   int64_t rank = sizes.size();
+  SmallVector<int64_t> dims;
   SmallVector<Value> tables;
   SmallVector<AffineMap> maps;
   for (const Axis &axis : axes) {
+    dims.push_back(axis.dim);
     tables.push_back(createNearestTable(b, r, axis));
     maps.push_back(b.dimsMap(rank, {axis.dim}));
     sizes[axis.dim] = axis.outputSize;
   }
+  if (!r.crops())
+    return pickAlong(b, data, dims, tables, sizes);
   Type element = elementTypeOf(data);
   return b
       .elementwise(
@@ -166,24 +171,96 @@ Value resize::createNearest(TensorBuilder &b, const Resampling &r, Value data,
             for (int64_t dim = 0; dim < rank; ++dim)
               at.push_back(linalg::IndexOp::create(s, dim));
             Value outside;
-            Value none = s.integer(s.getI64Type(), 0);
             for (auto [axis, index] : llvm::zip_equal(axes, args)) {
-              Value inside = index;
-              if (r.crops()) {
-                Value here = s.compare(arith::CmpIPredicate::slt, index, none);
-                outside =
-                    outside ? arith::OrIOp::create(s, outside, here) : here;
-                inside = s.maximum(index, none);
-              }
-              at[axis.dim] = s.convert(inside, s.getIndexType());
+              Value none = s.integer(index.getType(), 0);
+              Value here = s.compare(arith::CmpIPredicate::slt, index, none);
+              outside = outside ? arith::OrIOp::create(s, outside, here) : here;
+              at[axis.dim] =
+                  s.convert(s.maximum(index, none), s.getIndexType());
             }
-            Value value = s.extract(data, at);
-            if (outside)
-              value =
-                  s.select(outside, s.scalar(element, r.extrapolation), value);
-            return {value};
+            return {s.select(outside, s.scalar(element, r.extrapolation),
+                             s.extract(data, at))};
           })
       .front();
+}
+
+std::optional<int64_t> resize::getWholeScale(const Number &scale) {
+  constexpr double kMost = 1 << 20;
+  if (!scale.known || *scale.known < 1 || *scale.known > kMost ||
+      *scale.known != std::floor(*scale.known))
+    return std::nullopt;
+  return static_cast<int64_t>(*scale.known);
+}
+
+/// How often each element along `axis` is repeated, where that is what the
+/// nearest ones come to. Coordinates of these kinds advance by 1 with each
+/// `scale` positions, so a few tell of all.
+static std::optional<int64_t> getRepeats(const Resampling &r,
+                                         const Axis &axis) {
+  std::optional<int64_t> repeats = getWholeScale(axis.scale);
+  const bool isAsymmetric = r.coordinates == "asymmetric";
+  if (!repeats || *repeats < 2 ||
+      !(isAsymmetric || r.coordinates == "half_pixel" ||
+        r.coordinates == "pytorch_half_pixel"))
+    return std::nullopt;
+  std::optional<int64_t> input = getStaticSize(axis.inputSize),
+                         output = getStaticSize(axis.outputSize);
+  if (input.has_value() != output.has_value() ||
+      (input && *input * *repeats != *output))
+    return std::nullopt;
+  for (int64_t at = 0; at < 2 * *repeats; ++at) {
+    const double scale = *repeats;
+    const double x = isAsymmetric ? at / scale : (at + 0.5) / scale - 0.5;
+    const double nearest = r.nearest == "floor"  ? std::floor(x)
+                           : r.nearest == "ceil" ? std::ceil(x)
+                           : r.nearest == "round_prefer_ceil"
+                               ? std::floor(x + 0.5)
+                               : std::ceil(x - 0.5);
+    if (std::max<int64_t>(nearest, 0) != at / *repeats)
+      return std::nullopt;
+  }
+  return repeats;
+}
+
+/// The tensor with each element along the axes so often, as a dimension behind
+/// the axis, which then becomes one with it.
+static Value repeatElements(TensorBuilder &b, Value data, ArrayRef<Axis> axes,
+                            ArrayRef<int64_t> repeats) {
+  SmallVector<ReassociationIndices> groups;
+  SmallVector<int64_t> read;
+  Sizes sizes;
+  for (auto [dim, size] : llvm::enumerate(b.dims(data))) {
+    const int64_t first = sizes.size();
+    read.push_back(first);
+    sizes.push_back(size);
+    for (auto [axis, count] : llvm::zip_equal(axes, repeats))
+      if (axis.dim == int64_t(dim))
+        sizes.push_back(b.size(count));
+    appendGroup(groups, first, int64_t(sizes.size()) - first);
+  }
+  const AffineMap map = b.dimsMap(sizes.size(), read);
+  Value repeated = b.elementwise(sizes, {data}, {map}, {elementTypeOf(data)},
+                                 [](TensorBuilder &, ValueRange args) {
+                                   return SmallVector<Value>{args.front()};
+                                 })
+                       .front();
+  return b.collapse(repeated, groups);
+}
+
+Value resize::createNearest(TensorBuilder &b, const Resampling &r, Value data,
+                            ArrayRef<Axis> all) {
+  // Fewer elements are repeated where other axes come first.
+  SmallVector<Axis> axes, repeated;
+  SmallVector<int64_t> repeats;
+  for (const Axis &axis : all) {
+    std::optional<int64_t> count = getRepeats(r, axis);
+    (count ? repeated : axes).push_back(axis);
+    if (count)
+      repeats.push_back(*count);
+  }
+  if (!axes.empty())
+    data = pickNearest(b, r, data, axes);
+  return repeated.empty() ? data : repeatElements(b, data, repeated, repeats);
 }
 
 //===----------------------------------------------------------------------===//

@@ -55,6 +55,9 @@ Number divide(TensorBuilder &b, Number x, Number y);
 Number multiply(TensorBuilder &b, Number x, Number y);
 Number extremum(TensorBuilder &b, Number x, Number y, bool larger);
 
+/// A scale that is known to be a whole number.
+std::optional<int64_t> getWholeScale(const Number &scale);
+
 /// floor(x + offset) as a size that is not negative.
 mlir::OpFoldResult floorToSize(TensorBuilder &b, Number x, double offset);
 

@@ -45,7 +45,8 @@ FailureOr<SmallVector<Number>> getNumbers(TensorBuilder &b, Value original,
 }
 
 /// floor(size * scale), the product being one of f32 as where types are
-/// inferred: 10 * 0.7 is 7.
+/// inferred, 10 * 0.7 is 7, unless only a run knows the size and the scale is
+/// whole.
 OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
                        const Number &scale) {
   Number number = toNumber(b, size);
@@ -55,6 +56,8 @@ OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
         {static_cast<float>(*number.known) * static_cast<float>(*scale.known),
          Value()},
         0);
+  if (std::optional<int64_t> whole = getWholeScale(scale))
+    return b.times(size, *whole);
   Type f32 = b.getF32Type();
   Value product =
       b.mul(b.convert(number.get(b), f32), b.convert(scale.get(b), f32));

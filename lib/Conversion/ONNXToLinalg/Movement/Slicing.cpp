@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Movement/RepeatedEnds.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
@@ -464,34 +465,11 @@ LogicalResult checkRepeats(OpBuilder &b, Location loc, Size size, Size padded) {
   return success();
 }
 
-/// The position in [0, size) that `mode` reads for `position`, which may lie
-/// outside.
-Value mapPosition(OpBuilder &b, Location loc, Value position, Value size,
-                  StringRef mode) {
-  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
-  Value last = arith::SubIOp::create(b, loc, size, one);
-  if (mode == "edge" || mode.empty())
-    return clamp(b, loc, position, zero, last);
-  // A non-negative remainder, by a divisor of at least one.
-  auto modulo = [&](Value value, Value divisor) -> Value {
-    divisor = arith::MaxSIOp::create(b, loc, divisor, one);
-    Value rest = arith::RemSIOp::create(b, loc, value, divisor);
-    Value negative = compare(b, loc, arith::CmpIPredicate::slt, rest, zero);
-    Value wrapped = arith::AddIOp::create(b, loc, rest, divisor);
-    return arith::SelectOp::create(b, loc, negative, wrapped, rest);
-  };
-  if (mode == "wrap")
-    return modulo(position, size);
-  Value period = arith::AddIOp::create(b, loc, last, last);
-  Value rest = modulo(position, period);
-  Value mirrored = arith::SubIOp::create(b, loc, period, rest);
-  Value past = compare(b, loc, arith::CmpIPredicate::sgt, rest, last);
-  return arith::SelectOp::create(b, loc, past, mirrored, rest);
-}
-
+/// `data` between so many copies of `fill`, of which a negative number cuts
+/// off.
 Value readPadded(OpBuilder &b, Location loc, Value data, const Sizes &in,
-                 const Sizes &low, const Sizes &sizes, Value fill,
-                 StringRef mode) {
+                 const Sizes &low, const Sizes &sizes, Value fill) {
+  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
   SmallVector<Value> lows, dims;
   for (auto [l, d] : llvm::zip_equal(low, in)) {
     lows.push_back(asIndex(b, loc, l));
@@ -510,10 +488,9 @@ Value readPadded(OpBuilder &b, Location loc, Value data, const Sizes &in,
           Value within =
               compare(inner, at, arith::CmpIPredicate::ult, position, dims[i]);
           inside = arith::AndIOp::create(inner, at, inside, within);
-          source.push_back(mapPosition(inner, at, position, dims[i], mode));
+          Value last = arith::SubIOp::create(inner, at, dims[i], one);
+          source.push_back(clamp(inner, at, position, zero, last));
         }
-        if (!fill)
-          return tensor::ExtractOp::create(inner, at, data, source);
         // Nothing may be read where there is no element at all.
         auto guarded = scf::IfOp::create(
             inner, at, inside,
@@ -569,13 +546,12 @@ LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
       Value part = b.cast(data, getTensorType(in, element));
       return b.replace(b.insert(part, result, low, in));
     }
-    return b.replace(readPadded(b, loc, data, in, low, sizes, fill, ""));
+    return b.replace(readPadded(b, loc, data, in, low, sizes, fill));
   }
   for (auto [size, padded] : llvm::zip_equal(in, sizes))
     if (failed(checkRepeats(b, loc, size, padded)))
       return b.refuse("there is nothing to repeat");
-  return b.replace(
-      readPadded(b, loc, data, in, low, sizes, Value(), b.op.getMode()));
+  return b.replace(repeatEnds(b, data, low, high, sizes, b.op.getMode()));
 }
 
 } // namespace

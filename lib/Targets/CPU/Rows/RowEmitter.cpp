@@ -129,7 +129,8 @@ void RowGroupEmitter::emitTransposedTask(Point point, Value firstRow) {
 }
 
 /// All positions of the transposed dimension for vectors of the lane's from
-/// `begin` to `end`, the rest one by one.
+/// `begin` to `end`. The last vector begins earlier where fewer are left, and
+/// stores some once more; what is no vector goes one by one.
 void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
                                           OpFoldResult end) {
   loadTables();
@@ -138,9 +139,10 @@ void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
           [&](unsigned d) { return isInnerDim(d); });
   Value first = getValueOrCreateConstantIndexOp(b, loc, begin);
   Value last = getValueOrCreateConstantIndexOp(b, loc, end);
-  Value count = arith::SubIOp::create(b, loc, last, first);
-  Value middle = arith::SubIOp::create(
-      b, loc, last, arith::RemUIOp::create(b, loc, count, index(plan.lanes)));
+  Value lastVector = arith::SubIOp::create(b, loc, last, index(plan.lanes));
+  Value hasVectors = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                           lastVector, first);
+  Value middle = arith::SelectOp::create(b, loc, hasVectors, last, first);
   auto emitLoop = [&](Value from, Value to, int64_t step,
                       llvm::function_ref<void(Value)> body) {
     auto loop = scf::ForOp::create(b, loc, from, to, index(step));
@@ -151,7 +153,7 @@ void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
   emitLoop(first, middle, plan.lanes, [&](Value position) {
     Point tile = point;
     tile.ivs[plan.transposed] = index(0);
-    tile.ivs[plan.lane] = position;
+    tile.ivs[plan.lane] = arith::MinSIOp::create(b, loc, position, lastVector);
     tile.copies = group.getStaticSize(plan.transposed);
     tile.onVectors = tile.isTile = true;
     Scope scope(&top);
