@@ -116,8 +116,23 @@ Values Selection::sort(TensorBuilder &b, Value count, ValueRange heap) {
   return takeInOrder(b, count, heapify(b, count, heap));
 }
 
+/// Puts those of the entries in the range that are better in the places of the
+/// worst of the heap.
+Values Selection::offer(TensorBuilder &b, Value from, Value to, Value k,
+                        ValueRange heap, Source source) {
+  Value zero = b.index(int64_t(0));
+  return loop(b, from, to, heap,
+              [&](TensorBuilder &s, Value i, ValueRange heap) {
+                Values next = source(s, i);
+                Value better = isBefore(s, next, readAt(s, heap, zero));
+                return when(s, better, heap, [&](TensorBuilder &t) {
+                  return siftDown(t, zero, k, writeAt(t, next, heap, zero));
+                });
+              });
+}
+
 Values Selection::select(TensorBuilder &b, Value k, Value count,
-                         ValueRange heap, Source source) {
+                         ValueRange heap, Source source, Test test) {
   Value zero = b.index(int64_t(0));
   countLevels(b, k);
   Values state =
@@ -125,16 +140,20 @@ Values Selection::select(TensorBuilder &b, Value k, Value count,
         return writeAt(s, source(s, i), heap, i);
       });
   state = heapify(b, k, state);
-  // Better ones take the place of the worst.
   Value none = b.compare(arith::CmpIPredicate::eq, k, zero);
-  state = loop(b, k, b.select(none, k, count), state,
-               [&](TensorBuilder &s, Value i, ValueRange heap) {
-                 Values next = source(s, i);
-                 Value better = isBefore(s, next, readAt(s, heap, zero));
+  Value end = b.select(none, k, count), width = b.index(kBlock);
+  if (!test)
+    return takeInOrder(b, k, offer(b, k, end, k, state, source));
+  Value blocks = arith::DivUIOp::create(b, b.sub(end, k), width);
+  state = loop(b, zero, blocks, state,
+               [&](TensorBuilder &s, Value block, ValueRange heap) {
+                 Value from = s.add(k, s.mul(block, width));
+                 Value better = test(s, from, readAt(s, heap, zero));
                  return when(s, better, heap, [&](TensorBuilder &t) {
-                   return siftDown(t, zero, k, writeAt(t, next, heap, zero));
+                   return offer(t, from, t.add(from, width), k, heap, source);
                  });
                });
+  state = offer(b, b.add(k, b.mul(blocks, width)), end, k, state, source);
   return takeInOrder(b, k, state);
 }
 
@@ -159,6 +178,130 @@ Value orderByIndex(TensorBuilder &b, ValueRange x, ValueRange y,
   return arith::OrIOp::create(b, before, b.select(after, no, earlier));
 }
 
+/// The largest or smallest of so many elements of a row of a matrix, as stored.
+/// A NaN among them is the largest, and never the smallest but of nothing else.
+static Value findBest(TensorBuilder &b, Value matrix, ValueRange at,
+                      int64_t count, Type onnxType, bool largest) {
+  Type type = elementTypeOf(matrix);
+  const bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
+  Value block = b.slice(matrix, {at[0], at[1]}, {b.size(1), b.size(count)},
+                        /*dropped=*/{0});
+  Value first = b.extract(matrix, at);
+  Value init = b.filled({}, first);
+  Value best =
+      b.generic(block, init, {b.identityMap(1), b.dimsMap(1, {})},
+                {utils::IteratorType::reduction},
+                [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+                  Value x = args[0], y = args[1];
+                  if (!isa<FloatType>(type))
+                    return {largest ? s.maximum(y, x, isUnsigned)
+                                    : s.minimum(y, x, isUnsigned)};
+                  if (largest)
+                    return {arith::MaximumFOp::create(s, y, x)};
+                  return {arith::MinNumFOp::create(s, y, x)};
+                })
+          .front();
+  return b.extract(best, {});
+}
+
+namespace {
+
+/// Entries, [count] each, and whether the first value is before the second: of
+/// equals the one that was before remains so.
+struct Merging {
+  Value count;
+  function_ref<Value(TensorBuilder &, Value, Value)> isBefore;
+
+  /// Puts the runs of `width` entries of `from`, which are in order, together
+  /// in pairs, in `to`.
+  Values mergeRuns(TensorBuilder &b, ValueRange from, ValueRange to,
+                   Value width) const {
+    Value one = b.index(1), pair = b.add(width, width);
+    Value pairs = arith::CeilDivUIOp::create(b, count, pair);
+    return loop(
+        b, b.index(int64_t(0)), pairs, to,
+        [&](TensorBuilder &s, Value i, ValueRange to) {
+          Value start = s.mul(i, pair);
+          Value middle = s.minimum(s.add(start, width), count);
+          Value end = s.minimum(s.add(start, pair), count);
+          Values state(to);
+          state.append({start, middle});
+          Value lastLeft = s.sub(middle, one), lastRight = s.sub(end, one);
+          state = loop(
+              s, start, end, state,
+              [&](TensorBuilder &t, Value at, ValueRange state) {
+                ValueRange to = state.drop_back(2);
+                Value left = state[to.size()], right = state.back();
+                Values x = readAt(t, from, t.minimum(left, lastLeft)),
+                       y = readAt(t, from, t.minimum(right, lastRight)), chosen;
+                auto isLess = [&](Value a, Value b) {
+                  return t.compare(arith::CmpIPredicate::slt, a, b);
+                };
+                Value isNext =
+                    arith::OrIOp::create(t, isLess(lastLeft, left),
+                                         isBefore(t, y.front(), x.front()));
+                Value isRight =
+                    arith::AndIOp::create(t, isLess(right, end), isNext);
+                for (auto [ifRight, ifLeft] : llvm::zip_equal(y, x))
+                  chosen.push_back(t.select(isRight, ifRight, ifLeft));
+                Values next = writeAt(t, chosen, to, at);
+                next.push_back(t.select(isRight, left, t.add(left, one)));
+                next.push_back(t.select(isRight, t.add(right, one), right));
+                return next;
+              });
+          state.pop_back_n(2);
+          return state;
+        });
+  }
+
+  /// `entries` in order; `room` is as large.
+  Values sort(TensorBuilder &b, ValueRange entries, ValueRange room) const {
+    // Twice in each step: they end where they were.
+    Value zeros =
+        math::CountLeadingZerosOp::create(b, b.convert(count, b.getI64Type()));
+    Value bits = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
+    Value steps = arith::CeilDivUIOp::create(b, bits, b.index(2));
+    Values state(entries);
+    llvm::append_range(state, room);
+    state.push_back(b.index(1));
+    state = loop(b, b.index(int64_t(0)), steps, state,
+                 [&](TensorBuilder &s, Value, ValueRange state) {
+                   Value width = state.back();
+                   ValueRange entries = state.take_front(2);
+                   Values room =
+                       mergeRuns(s, entries, state.slice(2, 2), width);
+                   Value wider = s.add(width, width);
+                   Values next = mergeRuns(s, room, entries, wider);
+                   llvm::append_range(next, room);
+                   next.push_back(s.add(wider, wider));
+                   return next;
+                 });
+    return Values(state.begin(), state.begin() + 2);
+  }
+};
+
+} // namespace
+
+/// All of a row's elements in order.
+static Values sortRow(TensorBuilder &b, Value matrix, Value row,
+                      ValueRange parts, Type onnxType, bool largest) {
+  OpFoldResult size = b.dim(matrix, 1);
+  Value extent = b.index(size);
+  Values entries = loop(b, b.index(int64_t(0)), extent, parts,
+                        [&](TensorBuilder &s, Value i, ValueRange parts) {
+                          Values entry = {s.extract(matrix, {row, i}),
+                                          s.convert(i, s.getI64Type())};
+                          return writeAt(s, entry, parts, i);
+                        });
+  // Empty tensors of one type are one, which may not be changed as two.
+  Values room = {b.empty({b.plus(size, 1)}, elementTypeOf(matrix)),
+                 b.empty({b.plus(size, 2)}, b.getI64Type())};
+  auto isBefore = [&](TensorBuilder &s, Value x, Value y) {
+    return largest ? isLess(s, y, x, onnxType) : isLess(s, x, y, onnxType);
+  };
+  return Merging{extent, isBefore}.sort(b, entries, room);
+}
+
 Values sortRows(TensorBuilder &b, Value matrix, OpFoldResult count,
                 Type onnxType, bool largest) {
   OpFoldResult rows = b.dim(matrix, 0);
@@ -173,10 +316,25 @@ Values sortRows(TensorBuilder &b, Value matrix, OpFoldResult count,
                     b.empty({rows, count}, b.getI64Type())};
   results =
       forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
+        if (isSameSize(count, b.dim(matrix, 1)))
+          return sortRow(s, matrix, row, heap, onnxType, largest);
         auto element = [&](TensorBuilder &t, Value i) -> Values {
           return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
         };
-        return Selection(isBefore).select(s, k, extent, heap, element);
+        auto isBetter = [&](TensorBuilder &t, Value from, ValueRange worst) {
+          Value best = findBest(t, matrix, {row, from}, Selection::kBlock,
+                                onnxType, largest);
+          return largest ? isLess(t, worst.front(), best, onnxType)
+                         : isLess(t, best, worst.front(), onnxType);
+        };
+        // Other types are not stored as what is compared.
+        Type stored = elementTypeOf(matrix);
+        const bool isPlain =
+            isa<FloatType>(stored) == isa<FloatType>(onnxType) &&
+            stored.getIntOrFloatBitWidth() == onnxType.getIntOrFloatBitWidth();
+        Selection selection(isBefore);
+        return isPlain ? selection.select(s, k, extent, heap, element, isBetter)
+                       : selection.select(s, k, extent, heap, element);
       });
   if (auto loop = results.front().getDefiningOp<scf::ForallOp>()) {
     std::string words = largest ? "largest" : "smallest";

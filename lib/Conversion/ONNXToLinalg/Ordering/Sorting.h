@@ -21,20 +21,28 @@ public:
   using Order = llvm::function_ref<mlir::Value(
       TensorBuilder &, mlir::ValueRange, mlir::ValueRange)>;
   using Source = llvm::function_ref<Values(TensorBuilder &, mlir::Value)>;
+  /// Whether any of the kBlock entries of `source` from an index on may be
+  /// before the entry.
+  using Test = llvm::function_ref<mlir::Value(TensorBuilder &, mlir::Value,
+                                              mlir::ValueRange)>;
+  static constexpr int64_t kBlock = 64;
 
   /// `isBefore` must tell any two different entries apart.
   explicit Selection(Order isBefore) : isBefore(isBefore) {}
 
   /// The best `k` of the `count` (at least k) entries that `source` gives, the
   /// best first. `heap` are tensors of at least k elements whose values are
-  /// lost.
+  /// lost. Blocks for which `test`, if there is one, does
+  /// not hold are not looked at.
   Values select(TensorBuilder &b, mlir::Value k, mlir::Value count,
-                mlir::ValueRange heap, Source source);
+                mlir::ValueRange heap, Source source, Test test = {});
 
   /// The first `count` entries of a heap, already there, the best first.
   Values sort(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
 
 private:
+  Values offer(TensorBuilder &b, mlir::Value from, mlir::Value to,
+               mlir::Value k, mlir::ValueRange heap, Source source);
   void countLevels(TensorBuilder &b, mlir::Value k);
   Values heapify(TensorBuilder &b, mlir::Value count, mlir::ValueRange heap);
   Values takeInOrder(TensorBuilder &b, mlir::Value count,
