@@ -179,3 +179,22 @@ def test_long_sums_of_what_was_dequantised(k, ta, tb, op):
     inits += [constant("za", np.iinfo(ta).min, ta), constant("zb", np.iinfo(tb).min, tb)]
     [got] = run(nodes, {"a": a}, ["y"], {"a": a.shape}, 19, inits)
     np.testing.assert_allclose(got, np.full((2, 3), k * 255.0 * 255), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["float64", "int64", "int32"])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_products_without_packed_weights(kind, open_sizes):
+    """Tiles of sums in registers: of rows and columns that fill none, of batches, and of a transposed side."""
+    rng = np.random.default_rng(5)
+    dtype = np.dtype(kind)
+    for left, right in [((4, 3), (3, 5)), ((8, 64), (64, 24)), ((17, 30), (30, 51)), ((64, 33), (33, 128)), ((3, 9, 7), (3, 7, 40)), ((300, 5), (5, 33)), ((1, 20), (20, 30)), ((5, 1), (1, 9))]:
+        x, w, c = (np.round(rng.standard_normal(s) * 9, 3).astype(dtype) for s in (left, right, (right[-1],)))
+        for is_transposed in (False, True):
+            given = np.ascontiguousarray(np.swapaxes(w, -1, -2)) if is_transposed else w
+            axes = [1, 0] if w.ndim == 2 else [0, 2, 1]
+            nodes = [helper.make_node("Transpose", ["w"], ["t"], perm=axes)] if is_transposed else []
+            nodes += [helper.make_node("MatMul", ["x", "t" if is_transposed else "w"], ["p"]), helper.make_node("Add", ["p", "c"], ["y"])]
+            feeds = {"x": x, "w": given, "c": c}
+            shapes = {} if open_sizes else {name: a.shape for name, a in feeds.items()}
+            (y,) = run(nodes, feeds, ["y"], shapes)
+            np.testing.assert_allclose(y, x @ w + c, rtol=1e-12, atol=1e-9)

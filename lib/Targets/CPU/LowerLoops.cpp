@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/KernelBuffers.h"
+#include "Loops/TileProducts.h"
 #include "Rows/RowEmitter.h"
 #include "dialects/CPU/CPU.h"
 #include "lib/Dispatch/KernelWork.h"
@@ -168,6 +169,7 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
       return signalPassFailure();
     }
     insertDeallocs(func);
+    const TargetAttr target = getTargetOrDefault(func);
     IRRewriter rewriter(&getContext());
     // Strided copies as loops too: the runtime's copy works element by element.
     SmallVector<memref::CopyOp> copies;
@@ -182,12 +184,12 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
                                  copy.getTarget());
       rewriter.eraseOp(copy);
     }
-    const TargetAttr target = getTargetOrDefault(func);
     SmallVector<linalg::LinalgOp> ops;
     func.walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {
       rewriter.setInsertionPoint(op);
-      if (onVectors && succeeded(emitRowLoops(rewriter, op, target)))
+      if (onVectors && (succeeded(emitTiledProduct(rewriter, op, target)) ||
+                        succeeded(emitRowLoops(rewriter, op, target))))
         continue;
       if (failed(emitScalarLoops(rewriter, op))) {
         op->emitOpError("could not be lowered to loops");

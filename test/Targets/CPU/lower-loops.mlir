@@ -82,3 +82,31 @@ func.func private @rows(%a: memref<?x8xf32>, %out: memref<?x8xf32>) attributes {
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x8xf32>, memref<?x8xf32>) -> ()
   return
 }
+
+// -----
+
+// A product that no packed kernel computes: its right-hand side is copied to
+// panels, and tiles of sums stay in registers.
+
+// CHECK-LABEL: func.func private @product
+// CHECK:         scf.parallel
+// CHECK:           %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<30x[[WIDTH:[0-9]+]]xf64>
+// CHECK:           scf.for
+// CHECK:             vector.store {{.*}}, %[[PANEL]]
+// CHECK:           scf.for
+// CHECK-COUNT-24:    vector.load %arg2
+// CHECK:             scf.for {{.*}} iter_args
+// CHECK-COUNT-24:      vector.fma
+// CHECK:             scf.yield
+// CHECK-COUNT-24:    vector.store {{.*}}, %arg2
+// CHECK:           memref.dealloc %[[PANEL]]
+func.func private @product(%a: memref<24x30xf64>, %b: memref<30x96xf64>, %out: memref<24x96xf64>) attributes {sdx.kernel} {
+  %x = bufferization.to_tensor %a restrict : memref<24x30xf64> to tensor<24x30xf64>
+  %y = bufferization.to_tensor %b restrict : memref<30x96xf64> to tensor<30x96xf64>
+  %zero = arith.constant 0.0 : f64
+  %e = tensor.empty() : tensor<24x96xf64>
+  %f = linalg.fill ins(%zero : f64) outs(%e : tensor<24x96xf64>) -> tensor<24x96xf64>
+  %r = linalg.matmul ins(%x, %y : tensor<24x30xf64>, tensor<30x96xf64>) outs(%f : tensor<24x96xf64>) -> tensor<24x96xf64>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<24x96xf64>, memref<24x96xf64>) -> ()
+  return
+}

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Loops/TileProducts.h"
 #include "Rows/ReductionGroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -233,6 +234,8 @@ LogicalResult KernelGroupBuilder::scan() {
 LogicalResult KernelGroupBuilder::addStage(linalg::LinalgOp op) {
   if (op->getNumRegions() != 1 || !op->getRegion(0).hasOneBlock())
     return fail("operation '" + op->getName().getStringRef() + "'");
+  if (isTiledProduct(op))
+    return fail("a product, whose sums are tiles in registers");
   RowStage stage;
   unsigned index = group.stages.size();
   stage.body = op.getBlock();
