@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/KernelBuffers.h"
+#include "Loops/TestBlocks.h"
 #include "Loops/TileProducts.h"
 #include "Rows/RowEmitter.h"
 #include "dialects/CPU/CPU.h"
@@ -170,6 +171,8 @@ struct LowerLoopsPass : sardonyx::impl::CPULowerLoopsBase<LowerLoopsPass> {
     }
     insertDeallocs(func);
     const TargetAttr target = getTargetOrDefault(func);
+    if (onVectors)
+      testBlocks(func, target);
     IRRewriter rewriter(&getContext());
     // Strided copies as loops too: the runtime's copy works element by element.
     SmallVector<memref::CopyOp> copies;

@@ -110,3 +110,45 @@ func.func private @product(%a: memref<24x30xf64>, %b: memref<30x96xf64>, %out: m
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<24x96xf64>, memref<24x96xf64>) -> ()
   return
 }
+
+// -----
+
+// A search tests a vector of indices at a time.
+
+// CHECK-LABEL: func.func private @search
+// CHECK:         scf.while
+// CHECK:         %[[MASK:.*]] = vector.create_mask
+// CHECK:         %[[X:.*]] = vector.maskedload %arg0{{.*}}, %[[MASK]]
+// CHECK:         %[[IS:.*]] = arith.cmpf ogt, %[[X]]
+// CHECK:         %[[IN:.*]] = arith.andi %[[IS]], %[[MASK]]
+// CHECK:         %[[ANY:.*]] = vector.reduction <or>, %[[IN]]
+// CHECK:         scf.yield %{{.*}}, %[[ANY]]
+func.func private @search(%a: memref<?xf32>, %limit: f32, %n: index, %out: memref<3xi1>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %no = arith.constant false
+  %yes = arith.constant true
+  %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
+  %e = tensor.empty() : tensor<3xi1>
+  %r = scf.forall (%task) in (3) shared_outs(%o = %e) -> (tensor<3xi1>) {
+    %slice = tensor.extract_slice %o[%task] [1] [1] : tensor<3xi1> to tensor<1xi1>
+    %found:2 = scf.while (%i = %c0, %f = %no) : (index, i1) -> (index, i1) {
+      %more = arith.cmpi slt, %i, %n : index
+      %open = arith.xori %f, %yes : i1
+      %on = arith.andi %more, %open : i1
+      scf.condition(%on) %i, %f : index, i1
+    } do {
+    ^bb0(%i: index, %f: i1):
+      %x = tensor.extract %t[%i] : tensor<?xf32>
+      %is = arith.cmpf ogt, %x, %limit : f32
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next, %is : index, i1
+    } attributes {sdx.any}
+    %put = tensor.insert %found#1 into %slice[%c0] : tensor<1xi1>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %put into %o[%task] [1] [1] : tensor<1xi1> into tensor<3xi1>
+    }
+  } {mapping = [#sdx.task]}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<3xi1>, memref<3xi1>) -> ()
+  return
+}

@@ -41,10 +41,8 @@ struct Boxes {
   Values parts; // low 0, low 1, high 0, high 1, area
 
   static Boxes of(TensorBuilder &b, Value boxes, bool fromCenter);
-  /// Whether two boxes of a batch overlap by more than `threshold` of their
-  /// union.
-  Value overlap(TensorBuilder &b, Value batch, Value first, Value second,
-                Value threshold) const;
+  /// The numbers of a box.
+  Values at(TensorBuilder &b, Value batch, Value box) const;
 };
 
 Boxes Boxes::of(TensorBuilder &b, Value boxes, bool fromCenter) {
@@ -73,13 +71,16 @@ Boxes Boxes::of(TensorBuilder &b, Value boxes, bool fromCenter) {
                         types, body)};
 }
 
-Value Boxes::overlap(TensorBuilder &b, Value batch, Value first, Value second,
-                     Value threshold) const {
-  Values x, y;
-  for (Value part : parts) {
-    x.push_back(b.extract(part, {batch, first}));
-    y.push_back(b.extract(part, {batch, second}));
-  }
+Values Boxes::at(TensorBuilder &b, Value batch, Value box) const {
+  Values numbers;
+  for (Value part : parts)
+    numbers.push_back(b.extract(part, {batch, box}));
+  return numbers;
+}
+
+/// Whether two boxes, as such numbers, overlap by more than `threshold` of
+/// their union.
+Value overlap(TensorBuilder &b, ValueRange x, ValueRange y, Value threshold) {
   Value zero = b.zero(threshold.getType());
   Value result, common;
   auto require = [&](Value left, Value right) {
@@ -123,9 +124,10 @@ struct Suppression {
                  ValueRange parts) const;
   /// The indices of each row's candidates, the best first. [rows, boxes]
   Value sortCandidates(TensorBuilder &b, Value keys) const;
-  /// The candidates of a row that are kept, in `list`; and how many there are.
+  /// The candidates of a row that are kept, in the first of `lists`, with their
+  /// numbers in the second, [numbers, boxes]; and how many there are.
   Values keep(TensorBuilder &b, Value row, Value count, Value sorted,
-              Value list) const;
+              ValueRange lists) const;
 };
 
 Value Suppression::findKeys(TensorBuilder &b) const {
@@ -202,26 +204,34 @@ Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
 }
 
 Values Suppression::keep(TensorBuilder &b, Value row, Value count, Value sorted,
-                         Value list) const {
+                         ValueRange lists) const {
   Value zero = b.index(int64_t(0));
   Value batch = arith::DivUIOp::create(b, row, b.index(b.dim(scores, 1)));
-  Values state = {list, zero};
+  Values state(lists);
+  state.push_back(zero);
   return loop(
       b, zero, count, state, [&](TensorBuilder &s, Value i, ValueRange state) {
-        Value list = state[0], kept = state[1];
+        Value list = state[0], numbers = state[1], kept = state[2];
         Value room = s.compare(arith::CmpIPredicate::slt, kept, most);
         return when(s, room, state, [&](TensorBuilder &t) {
           Value stored = t.extract(sorted, {row, i});
-          Value box = t.convert(stored, t.getIndexType());
+          Values box = boxes.at(t, batch, t.convert(stored, t.getIndexType()));
           Value covered =
               holdsForAny(t, zero, kept, [&](TensorBuilder &u, Value k) {
-                Value other = u.convert(u.extract(list, k), u.getIndexType());
-                return boxes.overlap(u, batch, box, other, iouThreshold);
+                Values other;
+                for (size_t part = 0; part < box.size(); ++part)
+                  other.push_back(
+                      u.extract(numbers, {u.index(int64_t(part)), k}));
+                return overlap(u, box, other, iouThreshold);
               });
           Value isKept = arith::XOrIOp::create(
               t, covered, arith::ConstantOp::create(t, t.getBoolAttr(true)));
           return when(t, isKept, state, [&](TensorBuilder &u) {
-            return Values{put(u, stored, list, kept), u.add(kept, u.index(1))};
+            Value next = numbers;
+            for (auto [part, number] : llvm::enumerate(box))
+              next = put(u, number, next, {u.index(int64_t(part)), kept});
+            return Values{put(u, stored, list, kept), next,
+                          u.add(kept, u.index(1))};
           });
         });
       });
@@ -233,16 +243,20 @@ Values selectBoxes(TensorBuilder &b, const Suppression &all) {
   Value counts = all.countCandidates(b, keys);
   Value sorted = all.sortCandidates(b, keys);
   Sizes sizes = b.dims(keys);
-  Values made = {b.empty(sizes, b.getI64Type()),
-                 b.empty({sizes[0], b.size(1)}, b.getI64Type())};
+  Values made = {b.empty({sizes[0], b.size(1)}, b.getI64Type()),
+                 b.empty(sizes, b.getI64Type()),
+                 b.empty({sizes[0], b.size(all.boxes.parts.size()), sizes[1]},
+                         elementTypeOf(all.boxes.parts.front()))};
   made = forEachRow(
       b, made, [&](TensorBuilder &s, Value row, ValueRange parts) -> Values {
         Value count = s.convert(s.extract(counts, row), s.getIndexType());
-        Values kept = all.keep(s, row, count, sorted, parts[0]);
-        Value number = s.convert(kept[1], s.getI64Type());
-        return {kept[0], put(s, number, parts[1], s.index(int64_t(0)))};
+        Values kept = all.keep(s, row, count, sorted, parts.drop_front());
+        Value number = s.convert(kept.pop_back_val(), s.getI64Type());
+        number = put(s, number, parts.front(), s.index(int64_t(0)));
+        kept.insert(kept.begin(), number);
+        return kept;
       });
-  return {made[0], b.reshape(made[1], {sizes[0]})};
+  return {made[1], b.reshape(made[0], {sizes[0]})};
 }
 
 /// The row of which element number `at` of all rows' is: the first one up to
