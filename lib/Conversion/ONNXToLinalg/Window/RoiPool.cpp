@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Data decide how many points a bin looks at, so that each result is a loop of
-// its own over them.
+// RoiAlign reads points between pixels: tables tell, for each point of a
+// region's bins along one dimension, its neighbours and their weights. The
+// channels of an image lie beside each other meanwhile, so that all of them are
+// read at once. In MaxRoiPool each result is a loop of its own over the pixels
+// of a bin.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +18,7 @@
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 #include "dialects/ONNX/ONNX.h"
 
 using namespace mlir;
@@ -116,12 +120,98 @@ Neighbours getNeighbours(TensorBuilder &s, Value x, OpFoldResult size) {
   return n;
 }
 
+/// How many points a bin has along one dimension, for each region: a tensor of
+/// i64, and the largest of these; of a ratio the number.
+struct PointCounts {
+  Value ofRegion;
+  OpFoldResult most;
+};
+
+/// One dimension of the regions' bins.
+struct BinAxis {
+  const Alignment &a;
+  Value rois;
+  int64_t from, to; // columns of `rois`
+  OpFoldResult bins, size;
+  Type type;
+
+  BinPoints getPoints(TensorBuilder &s, Value region, Value bin) const {
+    auto corner = [&](int64_t column) {
+      return s.convert(s.extract(rois, {region, s.index(column)}), type);
+    };
+    return getBinPoints(s, a, corner(from), corner(to), bin, bins);
+  }
+
+  PointCounts countPoints(TensorBuilder &b) const {
+    if (a.ratio > 0)
+      return {Value(), b.size(a.ratio)};
+    Type i64 = b.getI64Type();
+    Value counts = b.elementwise({b.dim(rois, 0)}, {}, {}, {i64},
+                                 [&](TensorBuilder &s, ValueRange) -> Values {
+                                   Value region = linalg::IndexOp::create(s, 0);
+                                   Value first = s.index(int64_t(0));
+                                   return {s.convert(
+                                       getPoints(s, region, first).count, i64)};
+                                 })
+                       .front();
+    Value most = b.generic(counts, b.zeros({}, i64),
+                           {b.identityMap(1), b.dimsMap(1, {})},
+                           {utils::IteratorType::reduction},
+                           [](TensorBuilder &s, ValueRange args) -> Values {
+                             return {s.maximum(args[1], args[0])};
+                           })
+                     .front();
+    Value known = b.convert(b.extract(most, {}), b.getIndexType());
+    return {counts, OpFoldResult(known)};
+  }
+
+  /// For each point the two pixels beside it and their weights, [regions, bins,
+  /// points]. The lower pixel of a point beyond the image is -1, that of what
+  /// is no point of the bin -2.
+  Values makeTables(TensorBuilder &b, const PointCounts &counts) const {
+    Type i64 = b.getI64Type();
+    return b.elementwise(
+        {b.dim(rois, 0), bins, counts.most}, {}, {}, {i64, i64, type, type},
+        [&](TensorBuilder &s, ValueRange) -> Values {
+          Value region = linalg::IndexOp::create(s, 0);
+          Value bin = linalg::IndexOp::create(s, 1);
+          Value at = linalg::IndexOp::create(s, 2);
+          BinPoints points = getPoints(s, region, bin);
+          Neighbours n = getNeighbours(s, getBinPoint(s, points, at), size);
+          Value low =
+              s.select(n.inside, s.convert(n.low, i64), s.integer(i64, -1));
+          Value isPoint =
+              s.compare(arith::CmpIPredicate::slt, at, points.count);
+          low = s.select(isPoint, low, s.integer(i64, -2));
+          return {low, s.convert(n.high, i64), n.lowWeight, n.highWeight};
+        });
+  }
+};
+
+/// What a body reads of a table: the pixels, in the image even where there are
+/// none, and whether the point is in the image or one at all.
+struct TablePoint {
+  Value low, high, lowWeight, highWeight, inside, isPoint;
+
+  TablePoint(TensorBuilder &s, ValueRange entry) {
+    Value zero = s.integer(s.getI64Type(), 0);
+    low = s.convert(s.maximum(entry[0], zero), s.getIndexType());
+    high = s.convert(entry[1], s.getIndexType());
+    lowWeight = entry[2];
+    highWeight = entry[3];
+    inside = s.compare(arith::CmpIPredicate::sge, entry[0], zero);
+    isPoint = s.compare(arith::CmpIPredicate::sge, entry[0],
+                        s.integer(s.getI64Type(), -1));
+  }
+};
+
+/// The value at a point of an image [images, rows, columns, channels].
 Value createSample(TensorBuilder &s, const Alignment &a, Value data,
-                   Value image, Value channel, const Neighbours &y,
-                   const Neighbours &x) {
+                   Value image, Value channel, const TablePoint &y,
+                   const TablePoint &x) {
   Type type = y.lowWeight.getType();
   auto read = [&](Value row, Value column, Value p, Value q) {
-    Value at[] = {image, channel, row, column};
+    Value at[] = {image, row, column, channel};
     return s.mul(s.mul(p, q), s.convert(s.extract(data, at), type));
   };
   // The largest is one of the weighted neighbours, not of interpolated values:
@@ -137,34 +227,50 @@ Value createSample(TensorBuilder &s, const Alignment &a, Value data,
   return s.select(inside, combine(upper, lower), s.zero(type));
 }
 
-/// One result of RoiAlign: the average or the largest of a bin's samples.
-Value createAligned(TensorBuilder &s, const Alignment &a, Value data,
-                    Value image, Value channel, const BinPoints &rows,
-                    const BinPoints &columns) {
-  Type type = rows.first.getType();
-  Value zero = s.index(int64_t(0));
-  OpFoldResult height = s.dim(data, 2), width = s.dim(data, 3);
-  Value init = a.average ? s.zero(type) : s.lowest(type, false);
-  Value total = createLoop(
-      s, zero, rows.count, init,
-      [&](TensorBuilder &outer, Value iy, Value carried) {
-        Neighbours y =
-            getNeighbours(outer, getBinPoint(outer, rows, iy), height);
-        return createLoop(
-            outer, zero, columns.count, carried,
-            [&](TensorBuilder &t, Value ix, Value sum) {
-              Neighbours x =
-                  getNeighbours(t, getBinPoint(t, columns, ix), width);
-              Value sample = createSample(t, a, data, image, channel, y, x);
-              return a.average ? t.add(sum, sample) : t.maximum(sum, sample);
-            });
-      });
-  Value count = s.mul(rows.count, columns.count);
-  if (a.average)
-    return divide(s, total,
-                  s.convert(s.maximum(count, s.index(int64_t(1))), type));
-  Value some = s.compare(arith::CmpIPredicate::sgt, count, zero);
-  return s.select(some, total, s.zero(type));
+/// The image of each region, checked to be one of `count`: i64.
+Value checkImages(TensorBuilder &b, Value images, OpFoldResult count) {
+  Type i64 = b.getI64Type();
+  return b.map(images, i64, [&](TensorBuilder &s, ValueRange args) -> Values {
+    Value image = toIndex(s, s.getLoc(), args[0]);
+    return {s.convert(checkImage(s, image, s.index(count)), i64)};
+  });
+}
+
+/// The sums, or the largest, of the points of each bin: [regions, rows,
+/// columns, channels].
+Value combinePoints(TensorBuilder &b, const Alignment &a, Value data,
+                    Value images, const BinAxis &rows, const BinAxis &columns,
+                    const PointCounts &rowPoints,
+                    const PointCounts &columnPoints) {
+  Type type = rows.type;
+  Values inputs = rows.makeTables(b, rowPoints);
+  llvm::append_range(inputs, columns.makeTables(b, columnPoints));
+  inputs.push_back(checkImages(b, images, b.dim(data, 0)));
+  SmallVector<AffineMap> maps(4, b.dimsMap(6, {0, 1, 4}));
+  maps.append(4, b.dimsMap(6, {0, 2, 5}));
+  maps.push_back(b.dimsMap(6, {0}));
+  maps.push_back(b.dimsMap(6, {0, 1, 2, 3}));
+  SmallVector<utils::IteratorType> iterators(6, utils::IteratorType::parallel);
+  iterators[4] = iterators[5] = utils::IteratorType::reduction;
+  Value init = a.average ? b.zero(type) : b.lowest(type, /*isUnsigned=*/false);
+  Value empty = b.filled(
+      {b.dim(rows.rois, 0), rows.bins, columns.bins, b.dim(data, 3)}, init);
+  return b
+      .generic(inputs, empty, maps, iterators,
+               [&](TensorBuilder &s, ValueRange args) -> Values {
+                 TablePoint y(s, args.take_front(4)), x(s, args.slice(4, 4));
+                 Value image = s.convert(args[8], s.getIndexType());
+                 Value channel = linalg::IndexOp::create(s, 3);
+                 Value sample = createSample(s, a, data, image, channel, y, x);
+                 Value total = args[9];
+                 Value next = a.average ? s.add(total, sample)
+                                        : s.maximum(total, sample);
+                 if (a.ratio > 0)
+                   return {next};
+                 Value isPoint = arith::AndIOp::create(s, y.isPoint, x.isPoint);
+                 return {s.select(isPoint, next, total)};
+               })
+      .front();
 }
 
 LogicalResult lowerRoiAlign(Lowering<onnx::RoiAlignOp> &b) {
@@ -192,24 +298,39 @@ LogicalResult lowerRoiAlign(Lowering<onnx::RoiAlignOp> &b) {
   Type stored = elementTypeOf(data);
   checkSizes(b, b.getLoc(), sizes, stored);
   Type type = stored.isF64() ? stored : Type(b.getF32Type());
-  Value result = createIndexed(
-      b, b.getLoc(), sizes, stored,
-      [&](OpBuilder &builder, Location at, ValueRange i) -> Value {
-        TensorBuilder s(at, builder);
-        auto corner = [&](int64_t column) {
-          Value of[] = {i[0], s.index(column)};
-          return s.convert(s.extract(rois, of), type);
-        };
-        Value image = toIndex(s, at, s.extract(images, i[0]));
-        image = checkImage(s, image, s.index(s.dim(data, 0)));
-        BinPoints rows =
-            getBinPoints(s, a, corner(1), corner(3), i[2], sizes[2]);
-        BinPoints columns =
-            getBinPoints(s, a, corner(0), corner(2), i[3], sizes[3]);
-        Value value = createAligned(s, a, data, image, i[1], rows, columns);
-        return s.convert(value, stored);
-      });
-  return b.replace(result);
+  Value channelsLast = b.transpose(data, {0, 2, 3, 1});
+  BinAxis rows{a, rois, 1, 3, sizes[2], b.dim(data, 2), type};
+  BinAxis columns{a, rois, 0, 2, sizes[3], b.dim(data, 3), type};
+  PointCounts rowPoints = rows.countPoints(b);
+  PointCounts columnPoints = columns.countPoints(b);
+  Value totals = combinePoints(b, a, channelsLast, images, rows, columns,
+                               rowPoints, columnPoints);
+  Values inputs = {totals};
+  SmallVector<AffineMap> maps = {b.identityMap(4)};
+  if (a.ratio <= 0)
+    for (Value counts : {rowPoints.ofRegion, columnPoints.ofRegion}) {
+      inputs.push_back(counts);
+      maps.push_back(b.dimsMap(4, {0}));
+    }
+  Value result =
+      b.elementwise(
+           b.dims(totals), inputs, maps, {stored},
+           [&](TensorBuilder &s, ValueRange args) -> Values {
+             Value total = args[0];
+             Value count = s.integer(s.getI64Type(), a.ratio * a.ratio);
+             if (a.ratio <= 0)
+               count = s.mul(args[1], args[2]);
+             Value one = s.integer(s.getI64Type(), 1);
+             if (a.average)
+               total = divide(s, total, s.convert(s.maximum(count, one), type));
+             else if (a.ratio <= 0)
+               total =
+                   s.select(s.compare(arith::CmpIPredicate::sge, count, one),
+                            total, s.zero(type));
+             return {s.convert(total, stored)};
+           })
+          .front();
+  return b.replace(b.transpose(result, {0, 3, 1, 2}));
 }
 
 //===----------------------------------------------------------------------===//
