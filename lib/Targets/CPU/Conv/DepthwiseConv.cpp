@@ -58,9 +58,9 @@ private:
                         Value row);
   void emitBlock(ImplicitLocOpBuilder &b, const Column &column, Value row,
                  int64_t rows);
-  Value emitTaps(ImplicitLocOpBuilder &b, const Column &column,
-                 ValueRange outer, ValueRange indices, Value tap, Value acc,
-                 int64_t d);
+  SmallVector<Value> emitTaps(ImplicitLocOpBuilder &b, const Column &column,
+                              ValueRange outer, ValueRange indices, Value tap,
+                              SmallVector<Value> sums, int64_t d);
   SmallVector<Value> emitRowLoads(ImplicitLocOpBuilder &b, const Column &column,
                                   ValueRange indices);
   Value emitWeight(ImplicitLocOpBuilder &b, const Column &column, Value tap);
@@ -160,7 +160,8 @@ void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
 void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
                                              Column &column) {
   IndexMath math(b);
-  constexpr int64_t kMaxTaps = 25;
+  // More would be too much code.
+  constexpr int64_t kMaxTaps = 49;
   int64_t last = conv.spatial - 1, lanes = column.tile.width;
   column.tile.mask = nullptr;
   std::optional<int64_t> columns = IndexMath::known(conv.outSize(last));
@@ -264,27 +265,36 @@ void ConvEmitter::DepthwiseLoops::emitRow(ImplicitLocOpBuilder &b,
   for (auto [d, at] : llvm::enumerate(outer))
     position = math.mul(math.add(position, at), conv.outSize(d + 1));
   tile.position = math.add(position, column.tile.position);
-  Value acc = conv.evaluator.emitInit(b, conv.op.getInit(), tile, 1).front();
+  // In one sum each multiply-add would wait for the one before.
+  constexpr int64_t kMaxSums = 4;
+  SmallVector<Value> sums =
+      conv.evaluator.emitInit(b, conv.op.getInit(), tile, 1);
+  Value zero =
+      arith::ConstantOp::create(b, b.getZeroAttr(sums.front().getType()));
+  sums.resize(std::min(kMaxSums, conv.kernel(conv.spatial - 1)), zero);
   SmallVector<Value> indices = {tile.index[0], column.weight[0]};
-  acc = emitTaps(b, column, outer, indices, math.constant(0), acc, 0);
+  sums = emitTaps(b, column, outer, indices, math.constant(0), sums, 0);
+  Value acc = sums.front();
+  for (Value sum : ArrayRef(sums).drop_front())
+    acc = arith::AddFOp::create(b, acc, sum);
   conv.evaluator.emitStores(b, tile, acc);
 }
 
-/// Adds the taps of kernel dimensions from `d` on. Rows outside of the input
-/// are left out of the loops, columns by masks.
-Value ConvEmitter::DepthwiseLoops::emitTaps(ImplicitLocOpBuilder &b,
-                                            const Column &column,
-                                            ValueRange outer,
-                                            ValueRange indices, Value tap,
-                                            Value acc, int64_t d) {
+/// Adds the taps of kernel dimensions from `d` on to sums in turn. Rows outside
+/// of the input are left out of the loops, columns by masks.
+SmallVector<Value> ConvEmitter::DepthwiseLoops::emitTaps(
+    ImplicitLocOpBuilder &b, const Column &column, ValueRange outer,
+    ValueRange indices, Value tap, SmallVector<Value> sums, int64_t d) {
   IndexMath math(b);
   if (d == conv.spatial - 1) {
     tap = math.mul(tap, conv.kernel(d));
     SmallVector<Value> loads = emitRowLoads(b, column, indices);
-    for (auto [k, load] : llvm::enumerate(loads))
-      acc = vector::FMAOp::create(b, emitWeight(b, column, math.add(tap, k)),
-                                  load, acc);
-    return acc;
+    for (auto [k, load] : llvm::enumerate(loads)) {
+      Value &sum = sums[k % sums.size()];
+      sum = vector::FMAOp::create(b, emitWeight(b, column, math.add(tap, k)),
+                                  load, sum);
+    }
+    return sums;
   }
   // 0 <= at + k * dilation - pad < size
   Value at = math.mul(outer[d], conv.stride(d));
@@ -295,8 +305,7 @@ Value ConvEmitter::DepthwiseLoops::emitTaps(ImplicitLocOpBuilder &b,
   Value to =
       math.min(bound(math.sub(math.add(conv.inSizes[d], conv.pad(d)), at)),
                math.constant(conv.kernel(d)));
-  auto loop =
-      scf::ForOp::create(b, from, to, math.constant(1), ValueRange{acc});
+  auto loop = scf::ForOp::create(b, from, to, math.constant(1), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value k = loop.getInductionVar();
@@ -304,10 +313,10 @@ Value ConvEmitter::DepthwiseLoops::emitTaps(ImplicitLocOpBuilder &b,
   next.push_back(math.sub(math.add(at, math.mul(k, conv.dilation(d))),
                           math.constant(conv.pad(d))));
   Value nextTap = math.add(math.mul(tap, conv.kernel(d)), k);
-  Value sum = emitTaps(b, column, outer, next, nextTap,
-                       loop.getRegionIterArg(0), d + 1);
-  scf::YieldOp::create(b, sum);
-  return loop.getResult(0);
+  ValueRange before = loop.getRegionIterArgs();
+  scf::YieldOp::create(b, emitTaps(b, column, outer, next, nextTap,
+                                   SmallVector<Value>(before), d + 1));
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
 /// Asks for what a column reads of row `row` of the next channel, where another
