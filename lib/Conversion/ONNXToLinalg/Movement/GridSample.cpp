@@ -98,7 +98,7 @@ LogicalResult lowerGridSample(Lowering<onnx::GridSampleOp> &b) {
   if (sampler->taps > 1)
     data = b.convertElements(data, compute);
   Value result =
-      createSamples(b, *sampler, data, sizes, tables, tableDims,
+      createSamples(b, *sampler, data, sizes, tables, tableDims, /*channel=*/1,
                     [](TensorBuilder &, ValueRange at) -> SmallVector<Value> {
                       return {at[0], at[1]};
                     });

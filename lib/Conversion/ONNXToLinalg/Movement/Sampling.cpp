@@ -171,19 +171,42 @@ SampleTable createSampleTable(TensorBuilder &b, const Sampler &sampler,
   return {tables[0], single ? Value() : tables[1]};
 }
 
+/// As many channels are read at once, where they lie beside each other.
+static constexpr int64_t kMinChannels = 8;
+
 Value createSamples(
     TensorBuilder &b, const Sampler &sampler, Value data,
     ArrayRef<OpFoldResult> sizes, ArrayRef<SampleTable> tables,
-    ArrayRef<int64_t> tableDims,
+    ArrayRef<int64_t> tableDims, int64_t channel,
     function_ref<SmallVector<Value>(TensorBuilder &, ValueRange at)> outer) {
   int64_t rank = sizes.size(), count = tables.size();
   bool single = sampler.taps == 1;
   int64_t loops = rank + (single ? 0 : count);
   Type type = elementTypeOf(data);
+  // The order of the loops, and that of the result's dimensions in it.
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  const bool isLast = getStaticSize(sizes[channel]).value_or(0) >= kMinChannels;
+  if (isLast) {
+    order.erase(order.begin() + channel);
+    order.push_back(channel);
+    SmallVector<int64_t> last = {0};
+    for (int64_t dim = 2; dim < rankedType(data).getRank(); ++dim)
+      last.push_back(dim);
+    last.push_back(1);
+    data = b.transpose(data, last);
+  }
+  SmallVector<int64_t> loopOf(rank);
+  Sizes ordered;
+  for (auto [loop, dim] : llvm::enumerate(order)) {
+    loopOf[dim] = loop;
+    ordered.push_back(sizes[dim]);
+  }
   SmallVector<Value> inputs;
   SmallVector<AffineMap> maps;
   for (auto [i, table] : llvm::enumerate(tables)) {
-    SmallVector<int64_t> dims(tableDims);
+    SmallVector<int64_t> dims;
+    for (int64_t dim : tableDims)
+      dims.push_back(loopOf[dim]);
     inputs.push_back(table.positions);
     if (!single) {
       dims.push_back(rank + i);
@@ -193,7 +216,11 @@ Value createSamples(
     maps.push_back(b.dimsMap(loops, dims));
   }
   auto body = [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-    SmallVector<Value> at = outer(s, createIndices(s, rank)), positions;
+    SmallVector<Value> loopIndices = createIndices(s, rank), indices, positions;
+    for (int64_t loop : loopOf)
+      indices.push_back(loopIndices[loop]);
+    SmallVector<Value> at = outer(s, indices);
+    Value channelIndex = isLast ? at.pop_back_val() : Value();
     Value weight;
     for (int64_t i = 0; i < count; ++i) {
       positions.push_back(args[single ? i : 2 * i]);
@@ -201,6 +228,8 @@ Value createSamples(
         weight = weight ? s.mul(weight, args[2 * i + 1]) : args[2 * i + 1];
     }
     Value outside = appendPositions(s, sampler, positions, at);
+    if (channelIndex)
+      at.push_back(channelIndex);
     Value value = s.extract(data, at);
     if (outside)
       value = s.select(outside, s.zero(type), value);
@@ -208,15 +237,19 @@ Value createSamples(
       return {value};
     return {s.add(args.back(), s.mul(weight, value))};
   };
+  auto inOrder = [&](Value result) {
+    return isLast ? b.transpose(result, loopOf) : result;
+  };
   if (single)
-    return b.elementwise(sizes, inputs, maps, {type}, body).front();
+    return inOrder(b.elementwise(ordered, inputs, maps, {type}, body).front());
   maps.push_back(
       b.dimsMap(loops, llvm::to_vector(llvm::seq<int64_t>(0, rank))));
   SmallVector<utils::IteratorType> iterators(loops,
                                              utils::IteratorType::parallel);
   std::fill(iterators.begin() + rank, iterators.end(),
             utils::IteratorType::reduction);
-  return b.generic(inputs, b.zeros(sizes, type), maps, iterators, body).front();
+  return inOrder(
+      b.generic(inputs, b.zeros(ordered, type), maps, iterators, body).front());
 }
 
 } // namespace sardonyx

@@ -50,17 +50,20 @@ SampleTable createSampleTable(TensorBuilder &b, const Sampler &sampler,
                               mlir::Type weightType,
                               SampleCoordinate coordinate);
 
-/// Samples of the last dimensions of `data`, one for each table. The tables'
-/// samples are the dimensions `tableDims` of the result's `sizes`, and
-/// `outer` says where in the first dimensions of `data` a result is read.
-/// More than one tap is summed in the element type, which is a float then.
-mlir::Value createSamples(
-    TensorBuilder &b, const Sampler &sampler, mlir::Value data,
-    llvm::ArrayRef<mlir::OpFoldResult> sizes,
-    llvm::ArrayRef<SampleTable> tables, llvm::ArrayRef<int64_t> tableDims,
-    llvm::function_ref<llvm::SmallVector<mlir::Value>(TensorBuilder &,
-                                                      mlir::ValueRange at)>
-        outer);
+/// Samples of the last dimensions of `data` [images, channels, ...], one for
+/// each table. The tables' samples are the dimensions `tableDims` of the
+/// result's `sizes`, and `outer` says of which image and channel a result is.
+/// Along dimension `channel` of the results no table differs, and neighbours
+/// are of neighbouring channels. More than one tap is summed in the element
+/// type, which is a float then.
+mlir::Value createSamples(TensorBuilder &b, const Sampler &sampler,
+                          mlir::Value data,
+                          llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                          llvm::ArrayRef<SampleTable> tables,
+                          llvm::ArrayRef<int64_t> tableDims, int64_t channel,
+                          llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                              TensorBuilder &, mlir::ValueRange at)>
+                              outer);
 
 /// The check that each dimension from `first` on has a point; fails when one is
 /// known to have none.

@@ -122,7 +122,10 @@ Value createColumns(DeformConv &b, const Deformation &d, Value data,
     tableDims.push_back(3 + dim);
   Value columns = createSamples(
       b, Sampler(), b.convertElements(data, d.type), sizes, tables, tableDims,
+      /*channel=*/2,
       [&](TensorBuilder &s, ValueRange at) -> SmallVector<Value> {
+        if (d.groups == 1)
+          return {at[0], at[2]};
         Value first = s.mul(at[1], s.index(perGroup));
         return {at[0], s.add(first, at[2])};
       });
