@@ -4,6 +4,7 @@ Not called by hand: `side_by_side.Engine` starts it. What Sardonyx keeps between
 
     {"model": PATH, "inputs": FILE.npz, "threads": N}  ->  {"load": s, "first": s, "peak": bytes, "outputs": FILE.npz}
     {"seconds": S}                                     ->  [seconds of a run, ...], at least three
+    {"seconds": S, "shifts": true}                     ->  the same, each run with other numbers than the one before
 """
 
 import json
@@ -56,6 +57,12 @@ def load_openvino(path, threads):
     return [name for i in model.inputs for name in i.get_names()], run
 
 
+def shift(array, places):
+    """The array with its rows, or the elements of its only dimension, moved up: floating-point numbers only."""
+    axis = next((d for d in range(array.ndim - 1) if array.shape[d] > 1), array.ndim - 1)
+    return np.roll(array, places, axis) if array.dtype.kind == "f" and array.ndim else array
+
+
 ENGINES = {"sardonyx": load_sardonyx, "onnxruntime": load_onnxruntime, "openvino": load_openvino}
 
 
@@ -81,10 +88,14 @@ def main():
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
                 answer = {"load": loaded - begin, "first": first, "peak": peak, "outputs": file.name}
             else:
+                feeds = [inputs]
+                if request.get("shifts"):
+                    feeds += [{name: shift(value, i) for name, value in inputs.items()} for i in (1, 2)]
                 answer, end = [], time.perf_counter() + request["seconds"]
                 while len(answer) < 3 or time.perf_counter() < end:
+                    fed = feeds[len(answer) % len(feeds)]
                     begin = time.perf_counter()
-                    run(inputs)
+                    run(fed)
                     answer.append(time.perf_counter() - begin)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}

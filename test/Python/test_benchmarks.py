@@ -18,9 +18,23 @@ def run(*command):
     return result.stdout
 
 
-def test_operators():
-    text = run(BENCHMARKS / "operators.py", "^NonZero$", *QUICK)
-    assert re.search(r"^\| NonZero \| \d+\.\d+ \| — \| 0e\+00 \|$", text, re.M), text
+def test_operators(tmp_path):
+    page = tmp_path / "page.md"
+    text = run(BENCHMARKS / "operators.py", "^(NonZero few|Gemm .* 00|Binarizer)", "--sizes", "fixed,open", "--write", page, *QUICK)
+    for name in ("NonZero few of 1000x1000", "Gemm 256x512x384, transposed 00", "Binarizer 1000x1000"):
+        for sizes in ("", ", open sizes"):
+            assert re.search(rf"^\| {name}{sizes} \| \d+\.\d+ \| — \| \d+ % \| 0e\+00 \|$", text, re.M), text
+    assert text.split("\n\n", 1)[1].strip() in page.read_text()
+
+
+def test_operators_are_many_and_sound():
+    sys.path.insert(0, str(BENCHMARKS))
+    import operators
+
+    assert len(operators.CASES) >= 400
+    for name in operators.CASES:
+        model, inputs = operators.build(name)
+        assert model.graph.node and all(a.size for a in inputs.values()), name
 
 
 def test_models(tmp_path):
