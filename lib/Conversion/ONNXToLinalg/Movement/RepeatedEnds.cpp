@@ -20,7 +20,7 @@ namespace sardonyx {
 /// The position in [0, size) that `mode` reads for `position`, which may lie
 /// outside: only up to a size away if it `isNear`.
 static Value mapPosition(OpBuilder &b, Location loc, Value position, Value size,
-                  StringRef mode, bool isNear) {
+                         StringRef mode, bool isNear) {
   Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
   Value last = arith::SubIOp::create(b, loc, size, one);
   if (mode == "edge")

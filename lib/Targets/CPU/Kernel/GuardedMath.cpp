@@ -31,8 +31,8 @@ static bool isExpanded(Operation *op) {
 static void replaceWhereUsual(PatternRewriter &b, Operation *op, Value isUsual,
                               Value result) {
   Location loc = op->getLoc();
-  Value all = vector::ReductionOp::create(b, loc, vector::CombiningKind::AND,
-                                          isUsual);
+  Value all =
+      vector::ReductionOp::create(b, loc, vector::CombiningKind::AND, isUsual);
   auto branch = scf::IfOp::create(
       b, loc, all,
       [&](OpBuilder &then, Location at) {
@@ -73,9 +73,9 @@ struct Quadrant {
                         -1.2177051777973966e-18})
       r = v.fma(k, v.constant(-part), r);
     Value square = arith::MulFOp::create(b, loc, r, r);
-    Value p = v.polynomial(
-        square, square, 1,
-        {-1.9506942772e-4, 8.3320997655e-3, -1.6666653752e-1});
+    Value p =
+        v.polynomial(square, square, 1,
+                     {-1.9506942772e-4, 8.3320997655e-3, -1.6666653752e-1});
     sin = v.fma(arith::MulFOp::create(b, loc, r, square), p, r);
     sin = math::CopySignOp::create(b, loc, sin, r); // of zero
     p = v.polynomial(square, square, 1,
@@ -87,14 +87,11 @@ struct Quadrant {
   /// `value`, negated where `bit` of `number` is set.
   static Value negate(MathLanes v, Value value, Value number, int bit) {
     Value sign = arith::AndIOp::create(v.b, v.loc, number, v.integer(bit));
-    sign = arith::ShLIOp::create(v.b, v.loc, sign,
-                                 v.integer(31 - llvm::countr_zero<unsigned>(
-                                                    bit)));
-    Value from =
-        arith::BitcastOp::create(v.b, v.loc, number.getType(), value);
+    sign = arith::ShLIOp::create(
+        v.b, v.loc, sign, v.integer(31 - llvm::countr_zero<unsigned>(bit)));
+    Value from = arith::BitcastOp::create(v.b, v.loc, number.getType(), value);
     return arith::BitcastOp::create(
-        v.b, v.loc, v.type,
-        arith::XOrIOp::create(v.b, v.loc, from, sign));
+        v.b, v.loc, v.type, arith::XOrIOp::create(v.b, v.loc, from, sign));
   }
 
   static Value isOdd(MathLanes v, Value number) {
@@ -107,8 +104,7 @@ struct Quadrant {
 /// Angles of at most `limit`; larger ones, infinity and NaN are the library's.
 /// The results are at most 2.5 units in the last place from the exact numbers,
 /// those of tan 5.
-template <typename OpTy>
-struct ExpandAngle : OpRewritePattern<OpTy> {
+template <typename OpTy> struct ExpandAngle : OpRewritePattern<OpTy> {
   ExpandAngle(MLIRContext *context, double limit)
       : OpRewritePattern<OpTy>(context, /*benefit=*/2), limit(limit) {}
   const double limit;
@@ -119,9 +115,9 @@ struct ExpandAngle : OpRewritePattern<OpTy> {
     Location loc = op.getLoc();
     MathLanes v{b, loc, op.getType()};
     Value x = op.getOperand();
-    Value isUsual = v.compare(arith::CmpFPredicate::OLE,
-                              math::AbsFOp::create(b, loc, x),
-                              v.constant(limit));
+    Value isUsual =
+        v.compare(arith::CmpFPredicate::OLE, math::AbsFOp::create(b, loc, x),
+                  v.constant(limit));
     replaceWhereUsual(b, op, isUsual, emit(v, Quadrant(v, x)));
     return success();
   }
@@ -166,8 +162,8 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
     Value signs = arith::MulFOp::create(
         b, loc, rest, math::CopySignOp::create(b, loc, v.constant(1), x));
     Value isPast = v.compare(arith::CmpFPredicate::OLT, signs, zero);
-    Value more = arith::AddFOp::create(
-        b, loc, rest, math::CopySignOp::create(b, loc, y, x));
+    Value more = arith::AddFOp::create(b, loc, rest,
+                                       math::CopySignOp::create(b, loc, y, x));
     rest = v.select(isPast, more, rest);
     rest = math::CopySignOp::create(b, loc, rest, x);
     // An infinite divisor leaves all of x.
@@ -183,9 +179,7 @@ struct Doubles {
   Location loc;
   VectorType type, bits;
 
-  Value number(double value) {
-    return splat(type, b.getF64FloatAttr(value));
-  }
+  Value number(double value) { return splat(type, b.getF64FloatAttr(value)); }
   Value integer(int64_t value) {
     return splat(bits, b.getI64IntegerAttr(value));
   }
@@ -208,9 +202,9 @@ private:
   }
 };
 
-/// log2(x) of a normal number: its exponent, and 2 * atanh(s) / ln(2) of what is
-/// between sqrt(1/2) and sqrt(2), with s = (m - 1) / (m + 1). The polynomial in
-/// s^2 has a relative error of 2^-45.
+/// log2(x) of a normal number: its exponent, and 2 * atanh(s) / ln(2) of what
+/// is between sqrt(1/2) and sqrt(2), with s = (m - 1) / (m + 1). The polynomial
+/// in s^2 has a relative error of 2^-45.
 Value emitLog2(Doubles d, Value x) {
   OpBuilder &b = d.b;
   Location loc = d.loc;
@@ -218,10 +212,8 @@ Value emitLog2(Doubles d, Value x) {
   Value bits = d.toBits(x);
   // That of sqrt(2) carries into the exponent.
   Value carried = arith::AddIOp::create(
-      b, loc, bits,
-      d.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
-  Value exponent =
-      arith::ShRUIOp::create(b, loc, carried, d.integer(52));
+      b, loc, bits, d.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
+  Value exponent = arith::ShRUIOp::create(b, loc, carried, d.integer(52));
   Value shift = arith::ShLIOp::create(
       b, loc, arith::SubIOp::create(b, loc, exponent, d.integer(1023)),
       d.integer(52));
@@ -230,8 +222,7 @@ Value emitLog2(Doubles d, Value x) {
   Value e = arith::OrIOp::create(
       b, loc, arith::AndIOp::create(b, loc, exponent, d.integer(kMantissa)),
       d.integer(0x4330000000000000));
-  e = arith::SubFOp::create(b, loc, d.toNumber(e),
-                            d.number(0x1p52 + 1023));
+  e = arith::SubFOp::create(b, loc, d.toNumber(e), d.number(0x1p52 + 1023));
   Value one = d.number(1);
   Value s = arith::DivFOp::create(b, loc, arith::SubFOp::create(b, loc, m, one),
                                   arith::AddFOp::create(b, loc, m, one));
@@ -249,19 +240,18 @@ Value emitExp2(Doubles d, Value t) {
   Value magic = d.number(0x1.8p52);
   Value shifted = arith::AddFOp::create(b, loc, t, magic);
   Value n = arith::SubFOp::create(b, loc, shifted, magic);
-  Value p = d.polynomial(
-      arith::SubFOp::create(b, loc, t, n),
-      {1.520192258461165e-05, 0.0001546929119433975, 0.00133339225597701,
-       0.009618027253491304, 0.05550410353451155, 0.2402265119815886,
-       0.6931471807284468, 0.9999999999616819});
-  Value power =
-      arith::ShLIOp::create(b, loc, d.toBits(shifted), d.integer(52));
+  Value p = d.polynomial(arith::SubFOp::create(b, loc, t, n),
+                         {1.520192258461165e-05, 0.0001546929119433975,
+                          0.00133339225597701, 0.009618027253491304,
+                          0.05550410353451155, 0.2402265119815886,
+                          0.6931471807284468, 0.9999999999616819});
+  Value power = arith::ShLIOp::create(b, loc, d.toBits(shifted), d.integer(52));
   return d.toNumber(arith::AddIOp::create(b, loc, d.toBits(p), power));
 }
 
-/// x^y = 2^(y * log2(x)) in f64, of positive x, where the result is no subnormal
-/// number: rounded to f32 it is at most 1 unit in the last place from the exact
-/// one.
+/// x^y = 2^(y * log2(x)) in f64, of positive x, where the result is no
+/// subnormal number: rounded to f32 it is at most 1 unit in the last place from
+/// the exact one.
 struct ExpandPower : OpRewritePattern<math::PowFOp> {
   ExpandPower(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -296,7 +286,7 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
 } // namespace
 
 void cpu::populateGuardedExpansions(RewritePatternSet &patterns,
-                                  bool hasMultiplyAdd) {
+                                    bool hasMultiplyAdd) {
   MLIRContext *context = patterns.getContext();
   const double limit = hasMultiplyAdd ? 131072 : 12800;
   patterns.add<ExpandAngle<math::SinOp>, ExpandAngle<math::CosOp>,

@@ -16,7 +16,7 @@ namespace sardonyx::cpu {
 /// multiply-adds in one instruction, remainders. Each holds for operands of
 /// usual size; where a lane has another one, all lanes call the library.
 void populateGuardedExpansions(mlir::RewritePatternSet &patterns,
-                             bool hasMultiplyAdd);
+                               bool hasMultiplyAdd);
 
 } // namespace sardonyx::cpu
 

@@ -64,8 +64,7 @@ bool Search::findLimit() {
   for (Operation &inner : *before)
     if (auto less = dyn_cast<arith::CmpIOp>(inner))
       if (less.getPredicate() == arith::CmpIPredicate::slt &&
-          less.getLhs() == before->getArgument(0) &&
-          isOutside(less.getRhs()))
+          less.getLhs() == before->getArgument(0) && isOutside(less.getRhs()))
         limit = less.getRhs();
   return limit != nullptr;
 }

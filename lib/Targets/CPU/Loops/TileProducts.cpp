@@ -117,8 +117,7 @@ bool TiledProduct::isContiguous(unsigned operand) const {
 
 bool TiledProduct::matches() {
   if (op->getNumOperands() != 3 || op->getNumRegions() != 1 ||
-      op.getNumLoops() > 4 || op.getNumReductionLoops() != 1 ||
-      !matchesBody())
+      op.getNumLoops() > 4 || op.getNumReductionLoops() != 1 || !matchesBody())
     return false;
   maps = op.getIndexingMapsArray();
   for (AffineMap map : maps)
@@ -298,13 +297,12 @@ void TiledProduct::emitTask(Value batch, Value column, Value firstRow) {
   if (!isContiguous(1) || ShapedType::isDynamic(m) || m >= 2 * tile.rows)
     packPanel(batch);
   Value last = arith::MinSIOp::create(
-      b, loc, add(firstRow, index(kTilesOfTask * tile.rows)),
-      getSize(roles.m));
-  Value whole = minus(
-      last, arith::RemUIOp::create(b, loc, minus(last, firstRow),
-                                   index(tile.rows)));
-  for (auto [from, to, rows] :
-       {std::tuple(firstRow, whole, tile.rows), std::tuple(whole, last, int64_t(1))}) {
+      b, loc, add(firstRow, index(kTilesOfTask * tile.rows)), getSize(roles.m));
+  Value whole =
+      minus(last, arith::RemUIOp::create(b, loc, minus(last, firstRow),
+                                         index(tile.rows)));
+  for (auto [from, to, rows] : {std::tuple(firstRow, whole, tile.rows),
+                                std::tuple(whole, last, int64_t(1))}) {
     OpBuilder::InsertionGuard guard(b);
     Value row = makeLoop(from, to, rows, {}).getInductionVar();
     emitRows(batch, row, rows);
@@ -320,9 +318,9 @@ void TiledProduct::emit(TargetAttr target) {
   chooseTile(target.getVectorBits());
   for (Range range : op.createLoopRanges(b, loc))
     sizes.push_back(range.size);
-  SmallVector<Value> from(2, index(0)), to = {getSize(roles.n), getSize(roles.m)},
-                     steps = {index(tile.vectors * lanes),
-                              index(kTilesOfTask * tile.rows)};
+  SmallVector<Value> from(2, index(0)),
+      to = {getSize(roles.n), getSize(roles.m)},
+      steps = {index(tile.vectors * lanes), index(kTilesOfTask * tile.rows)};
   if (roles.batch >= 0) {
     from.push_back(index(0));
     to.push_back(getSize(roles.batch));
