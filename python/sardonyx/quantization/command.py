@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from .arguments import Parser, check_files
 from .calibrate import CalibrationMethod
 from .contract import Refused, quantize_within
 from .contract.metrics import METRICS
@@ -48,13 +48,14 @@ def add_bounds(group) -> None:
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="sardonyx quantize", description="Writes a model with smaller numbers: weights and activations, or weights only."
-    )
-    parser.add_argument("model")
+    parser = Parser(
+        "sardonyx quantize", "Writes a model with smaller numbers: weights and activations, or weights only.",
+        "sardonyx quantize model.onnx -o small.onnx --data feeds",
+    )  # fmt: skip
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
     parser.add_argument("-o", "--output", help="where the quantised model goes")
     parser.add_argument(
-        "--precision", choices=_PRECISIONS, default="int8",
+        "--precision", choices=_PRECISIONS, default="int8", metavar="KIND",
         help="int8: with samples; int8-dynamic: scales of each run; int2 to int4: weights of MatMul; f16, bf16, "
         "f32; halves: f16, and bf16 where samples leave its range; auto: the fastest within bounds",
     )  # fmt: skip
@@ -214,6 +215,7 @@ def main(arguments=None) -> int:
         parser.error("-o says where the quantised model goes (or --dry-run that it goes nowhere)")
     _check_bounds(parser, given)
     try:
+        check_files(given)
         if given.max_error is not None:
             return _bounded(given)
         model = _quantized(given)

@@ -117,17 +117,26 @@ def size_of(model: ModelProto) -> int:
 
 def save_model(model: ModelProto, path, external_data: bool = False) -> None:
     """Writes a model; its weights go to `<path>.data` if asked or if the model is too large for one file."""
-    path = Path(path)
-    if not external_data and size_of(model) < MODEL_SIZE_THRESHOLD:
+    path = Path(os.path.realpath(path))  # a link stays one
+    if path.exists() and not path.is_file():  # a pipe, a terminal
         onnx.save_model(model, str(path))
         return
-    location = path.name + ".data"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path.parent / location)
-    onnx.save_model(
-        model, str(path), save_as_external_data=True, all_tensors_to_one_file=True, location=location,
-        convert_attribute=True,
-    )  # fmt: skip
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder '{path.parent}' to write '{path.name}' to")
+    # Beside its place, and renamed when it is whole.
+    with tempfile.TemporaryDirectory(prefix=".sardonyx-", dir=path.parent) as folder:
+        new = Path(folder) / path.name
+        if not external_data and size_of(model) < MODEL_SIZE_THRESHOLD:
+            onnx.save_model(model, str(new))
+        else:
+            location = path.name + ".data"
+            onnx.save_model(
+                model, str(new), save_as_external_data=True, all_tensors_to_one_file=True, location=location,
+                convert_attribute=True,
+            )  # fmt: skip
+            if (Path(folder) / location).exists():
+                os.replace(Path(folder) / location, path.parent / location)
+        os.replace(new, path)
 
 
 def constants_to_initializers(model: ModelProto) -> None:

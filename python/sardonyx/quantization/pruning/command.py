@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 
 import numpy as np
 
+from ..arguments import Parser, check_files
 from ..command import REFUSALS, add_bounds, metric_of_argument, reader_of, tell
 from ..contract.samples import with_labels
 from ..model_files import load_model
@@ -15,10 +15,11 @@ from .selection import COSTS
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="sardonyx prune", description="Writes a model without channels, heads or numbers that it can do without."
-    )
-    parser.add_argument("model")
+    parser = Parser(
+        "sardonyx prune", "Writes a model without channels, heads or numbers that it can do without.",
+        "sardonyx prune model.onnx -o small.onnx --data feeds --max-error 1%",
+    )  # fmt: skip
+    parser.add_argument("model", metavar="MODEL", help="an ONNX file")
     parser.add_argument("-o", "--output", help="where the pruned model goes")
     parser.add_argument("--data", metavar="FOLDER", required=True, help="samples: .npz files of inputs, or test_data_set_* folders")
     parser.add_argument("--kind", choices=KINDS, default="structured", help="structured: narrower layers; others: zeros in weights")
@@ -40,6 +41,7 @@ def main(arguments=None) -> int:
     if not given.output and not given.dry_run:
         parser.error("-o says where the pruned model goes (or --dry-run that it goes nowhere)")
     try:
+        check_files(given)
         return tell("prune", given, lambda: _pruned(given))
     except REFUSALS as error:
         print(f"sardonyx prune: {error}", file=sys.stderr)
