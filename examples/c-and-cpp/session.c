@@ -19,8 +19,10 @@ int main(int argc, char **argv) {
   if (!session)
     return fail(error);
   const int64_t shape[] = {2, 3, 3};
-  sdx_tensor input = {1 /* float */, 3, shape, (void *)pictures};
-  sdx_results *results = sdx_session_run(session, &input, 1, NULL, &error);
+  const char *name = "picture", *wanted = "score";
+  sdx_tensor input = {SDX_FLOAT, 3, shape, (void *)pictures};
+  sdx_results *results = sdx_session_run_named(session, &name, &input, 1,
+                                               &wanted, 1, NULL, &error);
   if (!results) {
     sdx_session_free(session);
     return fail(error);

@@ -81,6 +81,15 @@ def test_nothing_else_is_exported(prefix):
     assert not [path for path in prefix.rglob("*.py")] and not (prefix / "sardonyx").exists()
 
 
+def test_manual_and_completions(prefix):
+    share = prefix / "share"
+    assert "sardonyx\\-bench" in (share / "man" / "man1" / "sardonyx.1").read_text()
+    assert "\\-\\-concurrency" in (share / "man" / "man1" / "sardonyx-bench.1").read_text()
+    assert not list(share.rglob("*.md"))
+    for script in (share / "bash-completion" / "completions" / "sardonyx", share / "zsh" / "site-functions" / "_sardonyx"):
+        assert "--concurrency" in script.read_text()
+
+
 def test_wrong_call(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(p C)\nfind_package(Sardonyx REQUIRED)\nsardonyx_add_model(m)\n"

@@ -1,6 +1,8 @@
 """The sardonyx driver."""
 
 import json
+import os
+import re
 import subprocess
 
 import numpy as np
@@ -128,6 +130,45 @@ def test_profile(tool, path, tmp_path):
     assert "more (--top)" in call(tool, "profile", path, "--seconds", "0", "--top", "1")
     call(tool, "profile", path, "--by", "nothing", status=2)
     assert "cannot write" in call(tool, "profile", path, "--seconds", "0", "--html", str(tmp_path / "no" / "p"), status=1)
+
+
+def cells(page, table):
+    """The data of each row of a table, in its columns."""
+    body = re.search(rf'<table id="{table}">.*?<tbody>(.*?)</tbody>', page, re.S)[1]
+    return [re.findall(r"<td[^>]*?(?:data-value=\"([^\"]*)\")?>", row) for row in re.findall(r"<tr.*?</tr>", body, re.S)]
+
+
+# Looks for a word, and tells what is left of the steps and whether the page is wider than its window.
+LOOK = """<script>
+const search = document.getElementById("search");
+search.value = "relu";
+search.oninput({ target: search });
+const left = [...document.querySelectorAll("#steps tbody tr")].filter(row => !row.hidden).length;
+document.title = `${left} rows, ${document.documentElement.scrollWidth <= innerWidth ? "fits" : "too wide"}`;
+</script>"""
+
+
+def test_page_of_a_profile(tool, path, tmp_path):
+    page = tmp_path / "p.html"
+    call(tool, "profile", path, "--seconds", "0.05", "--dim", "N=20000", "--html", str(page))
+    text = page.read_text()
+    for told in (path, "x float [20000, 3]", "GB/s from memory", call(tool, "--version").strip(), "prefers-color-scheme: dark"):
+        assert told in text
+    for table in ("steps", "operators"):
+        assert sum(float(row[1]) for row in cells(text, table)) == pytest.approx(100)
+    # What is more than the roofline has its reason, and nothing else has.
+    rooflines = [float(row[6]) for row in cells(text, "steps")]
+    assert sum(value > 100 for value in rooflines) == len(re.findall(r" %<small>", text))
+    places = [float(left) for left in re.findall(r'style="left: ([\d.]+)%', text)]
+    assert len(places) >= 2 and places == sorted(places)
+    page.write_text(text.replace("</body>", LOOK + "</body>"))
+    for width in (800, 1280):
+        command = [
+            "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+            f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},900", "--dump-dom", page.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "HOME": str(tmp_path)})
+        assert "<title>1 rows, fits</title>" in done.stdout, done.stdout[:500] + done.stderr[-500:]
 
 
 def test_compile(tool, path, tmp_path):

@@ -35,9 +35,16 @@ table { border-collapse: collapse; width: 100%; }
 th, td { padding: .2em .5em; text-align: right; white-space: nowrap; vertical-align: top; }
 th { cursor: pointer; border-bottom: 1px solid var(--line); }
 th.text, td.text { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 7em; }
-td.bar { min-width: 5em; width: 10%; }
+td.bar { min-width: 4em; width: 10%; }
+#operators { width: auto; }
+#operators td.bar { width: 18em; }
+@media (max-width: 60rem) {
+  #steps td.bar, #steps th:nth-child(3) { display: none; }
+  #operators td.bar { width: 8em; }
+}
 .bar div { height: .8em; margin-top: .3em; background: var(--bar); }
-td small { display: block; white-space: normal; max-width: 14em; margin-left: auto; }
+td small { display: block; white-space: normal; }
+td:not(.text) small { max-width: 14em; margin-left: auto; }
 tbody tr:hover, tr.marked { background: var(--mark); }
 input { font: inherit; padding: .3em .6em; width: 20em; max-width: 100%; box-sizing: border-box; color: inherit;
         background: var(--back); border: 1px solid var(--line); border-radius: 4px; }
@@ -195,6 +202,7 @@ static std::string summary(const ProfileTable &table) {
                    [](const auto &x, const auto &y) {
                      return x.second.seconds > y.second.seconds;
                    });
+  const double most = sorted.empty() ? 0 : sorted.front().second.share;
   sorted.push_back(
       {"between steps", {table.outsideSeconds, table.outsideShare, 0}});
   std::string page = "<h2>By operator</h2>\n<div class=\"wide\"><table "
@@ -203,7 +211,7 @@ static std::string summary(const ProfileTable &table) {
                      "<tbody>\n";
   for (const auto &[name, sum] : sorted)
     page += "<tr>" + number(sum.seconds, describeSeconds(sum.seconds)) +
-            percent(sum.share) + bar(sum.share) +
+            percent(sum.share) + bar(most > 0 ? sum.share / most : 0) +
             (sum.calls > 0 ? whole(sum.calls) : number(0, "")) + text(name) +
             "</tr>\n";
   return page + "</tbody>\n</table></div>\n";
@@ -251,6 +259,10 @@ static std::string stepRow(const ProfileTable &table, size_t index) {
   if (!row.reason.empty())
     roofline.insert(roofline.rfind("</td>"),
                     "<small>" + escape(row.reason) + "</small>");
+  std::string what = text(row.form);
+  if (!row.kernel.empty())
+    what.insert(what.rfind("</td>"),
+                "<small>" + escape(row.kernel) + "</small>");
   std::string nodes;
   for (const std::string &node : row.nodes)
     nodes += (nodes.empty() ? "" : ", ") + node;
@@ -258,8 +270,7 @@ static std::string stepRow(const ProfileTable &table, size_t index) {
          number(row.seconds, describeSeconds(row.seconds)) +
          percent(row.share) + bar(widest > 0 ? row.share / widest : 0) +
          whole(row.calls) + fixed(row.flops * speed) +
-         fixed(row.bytes * speed) + roofline + text(row.form) +
-         text(row.kernel) + text(nodes) + "</tr>\n";
+         fixed(row.bytes * speed) + roofline + what + text(nodes) + "</tr>\n";
 }
 
 std::string toHtml(const ProfileTable &table) {
@@ -268,7 +279,7 @@ std::string toHtml(const ProfileTable &table) {
           "placeholder=\"Search steps\" aria-label=\"Search steps\"></p>\n"
           "<div class=\"wide\"><table id=\"steps\">\n" +
           heads({"time", "share", "", "calls", "GFLOP/s", "GB/s", "of roofline",
-                 " what", " kernel", " nodes"}) +
+                 " what", " nodes"}) +
           "<tbody>\n";
   for (size_t i = 0; i < table.rows.size(); ++i)
     page += stepRow(table, i);
@@ -276,6 +287,6 @@ std::string toHtml(const ProfileTable &table) {
           number(table.outsideSeconds, describeSeconds(table.outsideSeconds)) +
           percent(table.outsideShare) + bar(0) + number(0, "") + number(0, "") +
           number(0, "") + number(0, "") + text("between steps") + text("") +
-          text("") + "</tr>\n";
+          "</tr>\n";
   return page + "</tbody>\n</table></div>\n" + launchTable(table) + kTail;
 }

@@ -23,7 +23,7 @@ static std::string operatorsOf(const std::vector<std::string> &nodes) {
     if (open == std::string::npos || close == std::string::npos || close < open)
       continue;
     const std::string name = node.substr(open + 1, close - open - 1);
-    if (known.insert(name).second)
+    if (name != "Constant" && known.insert(name).second)
       text += (text.empty() ? "" : " + ") + name;
   }
   return text;
