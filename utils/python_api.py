@@ -48,7 +48,7 @@ ONE_CHOICE = "there is one device to choose"
 
 # (what is done, why), where neither a name's presence nor an attribute's own words tell it.
 REMARKS = {
-    "InferenceSession.run_async": ("same", "also gives a `concurrent.futures.Future`; `callback` may be left out"),
+    "InferenceSession.run_async": ("same", "also gives a `concurrent.futures.Future`, which can be awaited, too; `callback` may be left out"),
     "InferenceSession.run_with_ortvaluevector": ("same", "with lists of `OrtValue`"),
     "InferenceSession.set_providers": ("same", "a session keeps those that it was loaded with; names that onnxruntime never had are refused"),
     "InferenceSession.get_overridable_initializers": (

@@ -84,6 +84,17 @@ def test_an_option_takes_one_value(tool, path, tmp_path):
     assert np.load(tmp_path / "out" / "y.npy").shape == (2, 3)
 
 
+@pytest.mark.parametrize("command", ["inspect", "run", "bench", "profile", "cache"])
+def test_keys_are_those_that_the_page_tells(tool, path, command):
+    page = (ROOT / "docs" / "reference" / "Json.md").read_text()
+    section = page.partition(f"\n## {command}\n")[2].partition("\n## ")[0]
+    told = {key for row in re.findall(r"^\| (`[^|]*) \|", section, re.M) for key in re.findall(r"`(\w+)`", row)}
+    measure = ["--seconds", "0"] if command in ("bench", "profile") else []
+    given = json.loads(call(tool, command, *([] if command == "cache" else [path]), *measure, "--json")[0])
+    # What there is of a device.
+    assert set(given) == {"command", "version", *told} - {"device"}
+
+
 def test_json_of_inspect(tool, path):
     told = json.loads(call(tool, "inspect", path, "--json", "--dim", "N=5")[0])
     assert told["command"] == "inspect" and told["version"] == call(tool, "--version")[0].split()[1]

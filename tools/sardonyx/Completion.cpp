@@ -123,7 +123,9 @@ static std::string zsh(const CLI::App &program) {
     text += command->get_name() == "completion" ? " '*:shell:(bash zsh)' ;;\n"
                                                 : " '*:file:_files' ;;\n";
   }
-  return text + "  esac\n}\ncompdef _sardonyx sardonyx\n";
+  // A file of the name _sardonyx in $fpath is the function's first call.
+  return text + "  esac\n}\ncompdef _sardonyx sardonyx\n"
+                "[[ $funcstack[1] == _sardonyx ]] && _sardonyx \"$@\"\n";
 }
 
 std::string completionFor(const std::string &shell, const CLI::App &program) {
