@@ -47,10 +47,10 @@ def table(found):
 
 def picture(rows):
     """Bars of speed, Sardonyx's being 1 and higher better."""
-    left, width, step, bar = 110, 480, 46, 12
+    left, width, step, bar = 110, 455, 46, 12
     colours = ["#b5482f", "#6a7f94", "#a9b6c2"]
     names = ["Sardonyx", "onnxruntime", "OpenVINO"]
-    height = 50 + step * len(rows)
+    height = 74 + step * len(rows)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 {height}" font-family="system-ui, sans-serif" font-size="13">',
         f"<title>Speed on one thread of a {SHOWN}, the fastest of each model being 1</title>",
@@ -66,6 +66,8 @@ def picture(rows):
             length = width * min(times) / time
             out.append(f'<rect x="{left}" y="{y + j * (bar + 1)}" width="{length:.1f}" height="{bar}" fill="{colours[j]}"/>')
             out.append(f'<text x="{left + length + 5:.1f}" y="{y + j * (bar + 1) + 10}" font-size="10" fill="#555">{time:.2f} ms</text>')
+    note = f"Speed on one thread of a {SHOWN}, the fastest of each model being 1: longer is better"
+    out.append(f'<text x="{left}" y="{height - 12}" font-size="12" fill="#555">{note}</text>')
     return "\n".join([*out, "</svg>"]) + "\n"
 
 
