@@ -315,6 +315,20 @@ private:
            (dim + 1 == map.getNumDims() || !map.isFunctionOfDim(dim + 1));
   }
 
+  /// Whether `value` may be what was made of rows, in whose kernel each of
+  /// their elements is computed from it.
+  static bool isOfRows(Value value, AffineMap map) {
+    Operation *op = value.getDefiningOp();
+    while (isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+      op = op->getOperand(0).getDefiningOp();
+    if (!isa_and_present<linalg::GenericOp>(op))
+      return false;
+    for (auto [i, expr] : llvm::enumerate(map.getResults()))
+      if (expr != getAffineDimExpr(i, map.getContext()))
+        return false;
+    return true;
+  }
+
   /// Whether an operand other than `operand` tells how often loop `dim` runs.
   static bool hasOtherSize(AffineExpr dim, ArrayRef<AffineMap> maps,
                            size_t operand) {
@@ -338,7 +352,8 @@ private:
       auto constant = dyn_cast<AffineConstantExpr>(expr);
       auto dim = dyn_cast<AffineDimExpr>(expr);
       const bool isAlone = dim && isOnlyOneRead(dim.getPosition(), map) &&
-                           hasOtherSize(dim, maps, operand);
+                           hasOtherSize(dim, maps, operand) &&
+                           !isOfRows(value, maps[operand]);
       if (((constant && constant.getValue() == 0) || isAlone) &&
           type.getDimSize(i) == 1) {
         dropped.set(i);

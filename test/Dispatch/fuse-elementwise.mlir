@@ -251,3 +251,32 @@ func.func @observed(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   sdx.observe %2 site 2 <range> : tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
+
+// -----
+
+#row = affine_map<(d0, d1, d2) -> (d0, d1)>
+#all = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+
+// What is made of the only row keeps its dimension, so that rows are in one
+// kernel, however many they are.
+// CHECK: #[[ROW:.*]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-LABEL: func @one_row
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ["parallel", "reduction"]} {{.*}} outs(%{{.*}} : tensor<1xf32>)
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[ROW]], #{{.*}}], iterator_types = ["parallel", "parallel"]} ins(%{{.*}}, %[[S]] : tensor<1x64xf32>, tensor<1xf32>)
+func.func @one_row(%x: tensor<1x64xf32>, %z: tensor<1x1xf32>) -> tensor<1x1x64xf32> {
+  %e = tensor.expand_shape %x [[0, 1], [2]] output_shape [1, 1, 64] : tensor<1x64xf32> into tensor<1x1x64xf32>
+  %s = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%e : tensor<1x1x64xf32>) outs(%z : tensor<1x1xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %0 = arith.addf %in, %out : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x1xf32>
+  %empty = tensor.empty() : tensor<1x1x64xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%e, %s : tensor<1x1x64xf32>, tensor<1x1xf32>) outs(%empty : tensor<1x1x64xf32>) {
+  ^bb0(%in: f32, %sum: f32, %out: f32):
+    %0 = arith.divf %in, %sum : f32
+    linalg.yield %0 : f32
+  } -> tensor<1x1x64xf32>
+  return %y : tensor<1x1x64xf32>
+}

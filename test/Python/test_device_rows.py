@@ -43,3 +43,16 @@ def test_several_dimensions():
     exact = v.astype("f8")
     exact = (exact - exact.mean(1, keepdims=True)) / np.sqrt(exact.var(1, keepdims=True) + 1e-5) * w + b
     np.testing.assert_allclose(z, exact, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_row_behind_a_product(rows):
+    """Rows that a product makes and a normalisation divides, one of them as well as several."""
+    x, w = RANDOM.standard_normal((1, rows, 24)).astype("f4"), RANDOM.standard_normal((24, 64)).astype("f4")
+    text = (
+        f'<ir_version: 10, opset_import: ["" : 20]>\ng (float[1, {rows}, 24] x, float[24, 64] w) => (float[1, {rows}, 64] y) <float e = {{1e-5}}, int64[1] axis = {{-1}}> '
+        "{p = MatMul (x, w)\n s = Mul (p, p)\n m = ReduceMean (s, axis)\n a = Add (m, e)\n r = Sqrt (a)\n y = Div (p, r)}"
+    )
+    ((y,),) = run_on_device(onnx.parser.parse_model(text), [{"x": x, "w": w}])
+    p = x.astype("f8") @ w
+    np.testing.assert_allclose(y, p / np.sqrt((p * p).mean(-1, keepdims=True) + 1e-5), rtol=0, atol=1e-5)
