@@ -19,7 +19,7 @@ using namespace sardonyx;
 namespace {
 
 /// What an operation is to a group.
-enum class Role { Root, Elementwise, RowReduction, Other };
+enum class Role { Root, Elementwise, Pick, RowReduction, Other };
 
 } // namespace
 
@@ -54,6 +54,22 @@ static bool isRowReduction(linalg::GenericOp op) {
   });
 }
 
+/// An operation on elements whose body reads tensors where it wants to.
+static bool picksElements(linalg::GenericOp op) {
+  return op.hasPureTensorSemantics() &&
+         op.getNumParallelLoops() == op.getNumLoops() &&
+         llvm::all_of(op.getIndexingMapsArray(), isOrderedProjection) &&
+         llvm::all_of(op.getBody()->getOperations(),
+                      [](Operation &inner) { return isPure(&inner); });
+}
+
+/// Whether kernels run on a device, where starting one takes as long as much of
+/// what it computes.
+static bool startsSlowly(Operation *op) {
+  sdx::TargetAttrInterface target = sdx::getTarget(op);
+  return target && target.getMemorySpace();
+}
+
 static Role roleOf(Operation *op) {
   auto dense = dyn_cast<sdx::DenseOpInterface>(op);
   if (dense && dense.isRoot())
@@ -63,13 +79,14 @@ static Role roleOf(Operation *op) {
     return Role::Other;
   if (isRowReduction(generic))
     return Role::RowReduction;
-  if (!isElementwiseGeneric(op))
+  const bool isPick = !isElementwiseGeneric(op);
+  if (isPick && !picksElements(generic))
     return Role::Other;
   for (OpOperand &init : generic.getDpsInitsMutable())
     if (!generic.getMatchingIndexingMap(&init).isIdentity() ||
         generic.payloadUsesValueFromOperand(&init))
       return Role::Other;
-  return Role::Elementwise;
+  return isPick ? Role::Pick : Role::Elementwise;
 }
 
 /// Calls `check(operand)` for each operand of `op` that a member of the group
@@ -92,9 +109,11 @@ static bool isPointwise(ArrayRef<Operation *> ops, unsigned loops,
   for (Operation *op : ops) {
     auto generic = cast<linalg::GenericOp>(op);
     if (generic.getNumLoops() != loops ||
-        !checkReads(generic, made, [](OpOperand *, AffineMap map) {
-          return map.isIdentity();
-        }))
+        !checkReads(
+            generic, made,
+            [](OpOperand *, AffineMap map) { return map.isIdentity(); }) ||
+        llvm::any_of(capturedValues(op),
+                     [&](Value value) { return made.contains(value); }))
       return false;
     made.insert(op->result_begin(), op->result_end());
   }
@@ -207,7 +226,7 @@ sardonyx::classifyGroup(ArrayRef<Operation *> ops,
       (ops.size() > 1 && (hasMoreOperands(ops, limits.operands) ||
                           hasLongerBody(ops, limits.bodyOperations))))
     return std::nullopt;
-  unsigned roots = 0, reductions = 0;
+  unsigned roots = 0, reductions = 0, picks = 0;
   for (Operation *op : ops) {
     switch (roleOf(op)) {
     case Role::Root:
@@ -218,12 +237,19 @@ sardonyx::classifyGroup(ArrayRef<Operation *> ops,
       break;
     case Role::Elementwise:
       break;
+    case Role::Pick:
+      ++picks;
+      if (ops.size() > 1 && startsSlowly(op))
+        break;
+      [[fallthrough]];
     case Role::Other:
       if (ops.size() == 1)
         return GroupKind::Single;
       return std::nullopt;
     }
   }
+  if (picks && (roots || reductions))
+    return std::nullopt;
   if (roots) {
     Operation *root = ops.front();
     if (roots > 1 || reductions || roleOf(root) != Role::Root)

@@ -18,13 +18,18 @@ for name, value in settings.items():
     setattr(options, name, value)
 session = sardonyx.InferenceSession(model, options, providers=["CUDAExecutionProvider"])
 results = [session.run(None, feed) for feed in feeds]
-sys.stdout.buffer.write(pickle.dumps(results))
+sys.stdout.buffer.write(pickle.dumps((results, session.device_use)))
 """
 
 
 def run_on_device(model, feeds, **settings):
     """The outputs of a model for each of `feeds`, all by one session with these options. Nothing of it is computed by the
     processor."""
+    return run_and_count(model, feeds, **settings)[0]
+
+
+def run_and_count(model, feeds, **settings):
+    """These outputs, and what the last run took of the device."""
     driver = str(BUILD / "lib" / "libsdx-fakecuda.so")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -143,10 +144,27 @@ bool OperandRounder::isMadeHere(Value tensor) {
   return findWidenedSource(root) || isOnlyComputedWith(root);
 }
 
+/// `tensor`, in which `root` is moved, with `other` in the place of that.
+static Value moveLikewise(Value tensor, Value root, Value other) {
+  SmallVector<Operation *> chain;
+  for (Value at = tensor; at != root; at = at.getDefiningOp()->getOperand(0))
+    chain.push_back(at.getDefiningOp());
+  IRMapping mapping;
+  mapping.map(root, other);
+  for (Operation *op : llvm::reverse(chain))
+    OpBuilder(op).clone(*op, mapping);
+  return mapping.lookup(tensor);
+}
+
 void OperandRounder::round(OpOperand &operand) {
   Value root = findRoot(operand.get());
   if (findWidenedSource(root))
     return;
+  // Where it is made it goes into the kernel that makes it.
+  if (!isOnlyComputedWith(root) && root.getDefiningOp()) {
+    operand.set(moveLikewise(operand.get(), root, makeRounded(root)));
+    return;
+  }
   if (!isOnlyComputedWith(root)) {
     operand.set(makeRounded(operand.get()));
     return;

@@ -40,6 +40,7 @@ public:
     // Afterwards, when operands are what is in memory.
     module.addPass(createNVAssignLayouts());
     module.addPass(createSDXFormAttention());
+    module.addPass(createNVComputeSlices());
   }
 
   void buildPlanPasses(OpPassManager &module) const override {

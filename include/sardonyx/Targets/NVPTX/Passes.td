@@ -299,6 +299,34 @@ def NVLowerLoops : Pass<"nv-lower-loops", "::mlir::func::FuncOp"> {
   ];
 }
 
+def NVComputeSlices : Pass<"nv-compute-slices", "::mlir::ModuleOp"> {
+  let summary = "Put small tensors together by elements";
+  let description = [{
+    A tensor of known size, not a large one, that is put together of slices
+    becomes one operation, which asks of each element which part it is in. What
+    computes on elements of a part and what does so with the whole go into it, if
+    nothing else needs them.
+
+    ```mlir
+    %0 = tensor.insert_slice %a into %empty[0, 0] [4, 32] [1, 1] : ...
+    %1 = tensor.insert_slice %b into %0[0, 32] [4, 32] [1, 1] : ...
+    // becomes
+    %1 = linalg.generic {... ["parallel", "parallel"]} outs(%empty : tensor<4x64xf32>) {
+      %j = linalg.index 1 : index
+      %k = arith.subi %j, %c32 : index
+      %second = arith.cmpi ult, %k, %c32 : index
+      %v = scf.if %second -> f32 {
+        %w = tensor.extract %b[%i, %k] : tensor<4x32xf32>
+        ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def NVOutlineKernels : Pass<"nv-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Make kernels of the device of parallel loops";
   let description = [{
