@@ -28,8 +28,10 @@ Value AttentionKernel::countParts(ImplicitLocOpBuilder &b) {
   Value one = i.constant(1);
   Value blocks = arith::MaxSIOp::create(b, i.mul(pairs, tiles), one);
   Value wanted = i.div(i.constant(plan.multiprocessors), blocks);
-  Value most =
-      i.div(i.ceilDiv(sizes[op.getKeyLoop()], plan.keys), plan.kFewestTiles);
+  Value tilesOfKeys = i.ceilDiv(sizes[op.getKeyLoop()], plan.keys);
+  Value most = arith::SelectOp::create(
+      b, i.less(tilesOfKeys, i.constant(plan.kFewestShared)), one,
+      i.div(tilesOfKeys, plan.kFewestTiles));
   wanted = arith::MinSIOp::create(b, wanted, most);
   wanted = arith::MinSIOp::create(b, wanted, i.constant(plan.kMostSplits));
   return arith::MaxSIOp::create(b, wanted, one);

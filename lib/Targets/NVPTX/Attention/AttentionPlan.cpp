@@ -101,6 +101,9 @@ AttentionPlan nv::chooseAttentionPlan(sdx::AttentionOp op, TargetAttr target) {
   }
   const int64_t blocks = pairs * llvm::divideCeil(rows, plan.rows);
   const int64_t tiles = llvm::divideCeil(countKeys(op), plan.keys);
+  plan.split = 1;
+  if (tiles < plan.kFewestShared)
+    return plan;
   plan.split = std::clamp<int64_t>(
       plan.multiprocessors / std::max<int64_t>(1, blocks), 1,
       std::clamp<int64_t>(tiles / plan.kFewestTiles, 1, plan.kMostSplits));

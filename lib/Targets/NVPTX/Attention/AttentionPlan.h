@@ -28,6 +28,9 @@ struct AttentionPlan {
   int64_t multiprocessors = 1;
   /// The fewest tiles of keys that are worth a block, and the most blocks.
   static constexpr int64_t kFewestTiles = 2, kMostSplits = 32;
+  /// The fewest tiles that are shared: adding up what blocks have of fewer
+  /// takes longer than going over them.
+  static constexpr int64_t kFewestShared = 6;
 
   int64_t countThreads() const {
     return isMma ? rows / 16 * 32 : rows / rowsOfThread * 16;
