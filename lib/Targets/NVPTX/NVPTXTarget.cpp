@@ -71,6 +71,7 @@ public:
     // Not canonicalised: loops of one iteration are kernels, too.
     kernels.addPass(createNVLowerLoops());
     kernels.addPass(createCSEPass());
+    module.addPass(createNVMergeLaunches());
     module.addPass(createNVOutlineKernels());
     OpPassManager &host = module.nest<func::FuncOp>();
     host.addPass(createCanonicalizerPass());

@@ -327,6 +327,35 @@ def NVComputeSlices : Pass<"nv-compute-slices", "::mlir::ModuleOp"> {
   ];
 }
 
+def NVMergeLaunches : Pass<"nv-merge-launches", "::mlir::ModuleOp"> {
+  let summary = "Start independent kernels together";
+  let description = [{
+    Calls in `@main` of kernels none of which uses what another one writes become
+    the call of one kernel, where nothing between them uses that memory either.
+    Its blocks are those of all, one kernel's after another's: of the same kernel
+    they choose between arguments, of different ones, which have blocks of the
+    same size and few of them, between branches. Steps of kernels that have
+    several are merged one by one.
+
+    ```mlir
+    sdx.call @k3_matmul(%x, %q : ...) outs(%a : ...)
+    sdx.call @k3_matmul(%x, %k : ...) outs(%b : ...)
+    // becomes
+    sdx.call @k3_matmul_x2(%x, %q, %k : ...) outs(%a, %b : ...)
+    func.func private @k3_matmul_x2(...) attributes {sdx.kernel} {
+      scf.parallel (%block) = (%c0) to (%c192) step (%c1) {
+        %first = arith.cmpi slt, %block, %c96 : index
+        %w = arith.select %first, %q, %k : memref<768x768xf16, ...>
+        ...
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def NVOutlineKernels : Pass<"nv-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Make kernels of the device of parallel loops";
   let description = [{
