@@ -89,7 +89,8 @@ static Piece findPiece(Value value) {
       value = op->getOperand(0);
     } else {
       piece.owner = op;
-      piece.isKnown = isa<memref::AllocOp, sdx::ArenaOp, sdx::OutputBufferOp>(op);
+      piece.isKnown =
+          isa<memref::AllocOp, sdx::ArenaOp, sdx::OutputBufferOp>(op);
       return piece;
     }
   }
@@ -107,9 +108,8 @@ struct Uses {
   bool conflictWith(const Uses &other) const {
     auto overlap = [](ArrayRef<Piece> some, ArrayRef<Piece> others) {
       return llvm::any_of(some, [&](const Piece &piece) {
-        return llvm::any_of(others, [&](const Piece &with) {
-          return piece.overlaps(with);
-        });
+        return llvm::any_of(
+            others, [&](const Piece &with) { return piece.overlaps(with); });
       });
     };
     return overlap(written, other.written) || overlap(written, other.read) ||
@@ -169,7 +169,8 @@ static SmallVector<scf::ParallelOp> findLoops(func::FuncOp kernel) {
 /// Whether starts of the two are worth merging: of one kernel always, of others
 /// where blocks are as large and none of them has many.
 static bool canMerge(func::FuncOp one, func::FuncOp other) {
-  SmallVector<scf::ParallelOp> loops = findLoops(one), others = findLoops(other);
+  SmallVector<scf::ParallelOp> loops = findLoops(one),
+                               others = findLoops(other);
   if (loops.empty() || loops.size() != others.size())
     return false;
   if (one == other)
@@ -177,7 +178,8 @@ static bool canMerge(func::FuncOp one, func::FuncOp other) {
   const int64_t most =
       kMostBlocks * getTargetOrDefault(one).countMultiprocessors();
   auto isShort = [&](scf::ParallelOp loop) {
-    std::optional<int64_t> blocks = getConstantIntValue(loop.getUpperBound()[0]);
+    std::optional<int64_t> blocks =
+        getConstantIntValue(loop.getUpperBound()[0]);
     return blocks && *blocks <= most;
   };
   for (auto [loop, with] : llvm::zip_equal(loops, others))
@@ -202,9 +204,8 @@ public:
   using Part = std::pair<func::FuncOp, SmallVector<unsigned>>;
 
   KernelMerger(ArrayRef<Part> parts, func::FuncOp merged)
-      : parts(parts), merged(merged),
-        b(ImplicitLocOpBuilder::atBlockBegin(merged.getLoc(),
-                                             &merged.front())) {}
+      : parts(parts), merged(merged), b(ImplicitLocOpBuilder::atBlockBegin(
+                                          merged.getLoc(), &merged.front())) {}
 
   void run() {
     for (const Part &part : parts) {
@@ -292,8 +293,8 @@ private:
   void emitBranch(size_t step, const Branch &branch, Value id) {
     scf::ParallelOp loop = loops[branch.from][step];
     IRMapping inner;
-    Value begin = branch.from == 0 ? Indices(b).constant(0)
-                                   : ends[branch.from - 1];
+    Value begin =
+        branch.from == 0 ? Indices(b).constant(0) : ends[branch.from - 1];
     SmallVector<Value> isBefore; // whether the block is of this part or before
     for (size_t part = branch.from; part + 1 < branch.to; ++part)
       isBefore.push_back(Indices(b).less(id, ends[part]));
@@ -483,7 +484,8 @@ private:
       size_t to = from;
       while (to < parts.size() && parts[to].first == parts[from].first)
         locations.push_back(func::FuncOp(parts[to++].first).getLoc());
-      name += (from ? "_" : "") + func::FuncOp(parts[from].first).getName().str();
+      name +=
+          (from ? "_" : "") + func::FuncOp(parts[from].first).getName().str();
       if (to - from > 1)
         name += "_x" + std::to_string(to - from);
       from = to;

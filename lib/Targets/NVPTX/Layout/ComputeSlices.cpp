@@ -119,8 +119,8 @@ public:
   void run() {
     OpBuilder b(root.getDefiningOp());
     Location loc = root.getLoc();
-    Value empty = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                          type.getElementType());
+    Value empty =
+        tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
     SmallVector<utils::IteratorType> loops(type.getRank(),
                                            utils::IteratorType::parallel);
     auto made = linalg::GenericOp::create(
@@ -156,8 +156,7 @@ private:
     if (isa_and_present<tensor::ExtractSliceOp>(op) && isPart(op)) {
       auto extract = cast<tensor::ExtractSliceOp>(op);
       Values at;
-      for (auto [i, offset] :
-           llvm::zip_equal(index, extract.getMixedOffsets()))
+      for (auto [i, offset] : llvm::zip_equal(index, extract.getMixedOffsets()))
         at.push_back(shift(b, i, offset, /*back=*/false));
       return evaluate(b, extract.getSource(), at, op);
     }
@@ -181,8 +180,8 @@ private:
     Value isInside;
     Values at;
     auto both = [&](Value condition) {
-      isInside = isInside ? arith::AndIOp::create(b, isInside, condition)
-                          : condition;
+      isInside =
+          isInside ? arith::AndIOp::create(b, isInside, condition) : condition;
     };
     for (auto [i, offset, size, whole] :
          llvm::zip_equal(index, op.getMixedOffsets(), op.getMixedSizes(),
@@ -224,11 +223,11 @@ private:
         at.push_back(affine::expandAffineExpr(b, b.getLoc(), expr, index, {}));
       // What is read more than once is computed before.
       auto fill = input->get().getDefiningOp<linalg::FillOp>();
-      mapping.map(argument,
-                  map.isPermutation() || fill
-                      ? evaluate(b, input->get(), at, op)
-                      : tensor::ExtractOp::create(b, input->get(), at)
-                            .getResult());
+      mapping.map(
+          argument,
+          map.isPermutation() || fill
+              ? evaluate(b, input->get(), at, op)
+              : tensor::ExtractOp::create(b, input->get(), at).getResult());
     }
     for (Operation &inner : op.getBody()->without_terminator()) {
       if (auto at = dyn_cast<linalg::IndexOp>(inner))
@@ -236,7 +235,8 @@ private:
       else
         b.clone(inner, mapping);
     }
-    return mapping.lookupOrDefault(op.getBody()->getTerminator()->getOperand(0));
+    return mapping.lookupOrDefault(
+        op.getBody()->getTerminator()->getOperand(0));
   }
 
   Value root;
