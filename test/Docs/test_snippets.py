@@ -2,10 +2,12 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +55,32 @@ def test_runs(place, page):
             run(place, "python3", "-", text=program)
         elif language == "text":
             assert printed == text
+
+
+@pytest.fixture
+def digits(place):
+    """What pages that talk of any model call by these names: `model.onnx`, `x.npy`, `feeds` and `labels.npy`."""
+    shutil.copy(ROOT / "examples" / "digits" / "digits.onnx", place / "model.onnx")
+    data = np.load(ROOT / "test" / "Quantization" / "Networks" / "digits_cnn.npz")
+    pixels = data["x"][:, None].astype(np.float32) / 8 - 1
+    np.save(place / "x.npy", pixels[:1])
+    (place / "feeds").mkdir()
+    for i in range(8):
+        np.savez(place / "feeds" / f"{i}.npz", x=pixels[100 * i : 100 * i + 100])
+    np.save(place / "labels.npy", data["y"][:800])
+    return place
+
+
+@pytest.mark.parametrize("page", ["docs/AheadOfTime.md", "docs/Quantization.md"])
+def test_commands_about_any_model(digits, page):
+    """Line by line. Bounds that the machine does not hold end with the status 3, as the page says. There is no GPU; passes by
+    hand are test/Quantization/test_passes.py's."""
+    for language, text in blocks(page):
+        if language != "sh" or "nvidia" in text or "onnx-opt" in text:
+            continue
+        for line in text.replace("\\\n", " ").splitlines():
+            done = subprocess.run(["bash", "-c", line], cwd=digits, capture_output=True, text=True, timeout=600)
+            assert done.returncode in ((0, 3) if "--max-error" in line else (0,)), line + done.stdout + done.stderr
 
 
 def test_cpp_of_readme(place):
