@@ -278,7 +278,7 @@ class Runnable(Internals):
     def _check_types(output_names, input_feed, run_options) -> None:
         if isinstance(output_names, (str, bytes)):
             raise TypeError(f"output_names is a list of names or None, got {output_names!r}")
-        if type(input_feed) is not dict and not isinstance(input_feed, Mapping):
+        if type(input_feed) is not dict and not (hasattr(input_feed, "keys") and hasattr(input_feed, "__getitem__")):
             raise TypeError(f"input_feed is a dict of arrays by name, got {type(input_feed).__name__}")
         if run_options is not None and not isinstance(run_options, RunOptions):
             raise TypeError(f"run_options are RunOptions, got {type(run_options).__name__}")

@@ -1,11 +1,13 @@
 """What people expect of any Python package: await, logging, pickle, reprs, exceptions of Python's own kinds."""
 
 import asyncio
+import collections
 import copy
 import logging
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy as np
 import onnx
@@ -162,6 +164,12 @@ def test_names_that_do_not_exist(session):
             call()
         assert isinstance(caught.value, (KeyError)) and isinstance(caught.value, sdx.InvalidArgument)
         assert str(caught.value).startswith("the model has no ")
+
+
+def test_inputs_are_of_anything_like_a_dict(session):
+    """Tokenizers give such classes."""
+    np.testing.assert_array_equal(session.run(["y"], collections.UserDict(x=X))[0], -np.maximum(X, 0))
+    np.testing.assert_array_equal(session.run(["y"], types.MappingProxyType({"x": X}))[0], -np.maximum(X, 0))
 
 
 def test_wrong_types(session, path, tmp_path):
