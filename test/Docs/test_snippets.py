@@ -16,6 +16,8 @@ PAGES = [
     "README.md", "docs/tutorials/FirstModel.md", "docs/howto/MigrateFromOnnxruntime.md", "docs/howto/MigrateFromOpenVINO.md",
     "docs/howto/ServeRequests.md", "docs/howto/FindWhatIsSlow.md",
 ]  # fmt: skip
+LIBRARY = BUILD / "lib" / "Library"
+LINK = [f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lsardonyx", f"-Wl,-rpath,{LIBRARY}", "-o", "program"]
 # What makes wheels, which test/Wheel does, and blocks in other languages, which test/Package and test/Build run.
 ELSEWHERE = re.compile(r"utils/dev wheel")
 
@@ -98,10 +100,20 @@ int main() {{
   std::printf("%zu scores\\n", scores->size());
 }}
 """)
-    library = next(path for path in (BUILD / "lib" / "Library", BUILD / "lib") if (path / "libsardonyx.so").exists())
-    command = ["c++", "-std=c++17", "program.cpp", f"-I{ROOT / 'include'}", f"-L{library}", "-lsardonyx", f"-Wl,-rpath,{library}", "-o", "program"]
-    run(place, *command)
+    run(place, "c++", "-std=c++17", "program.cpp", *LINK)
     assert run(place, "./program") == "10 scores\n"
+
+
+@pytest.mark.parametrize("language, compiler", [("c", ["cc", "-std=c11"]), ("cpp", ["c++", "-std=c++17"])])
+def test_programs_of_c_and_cpp(place, language, compiler):
+    """Those of the page, whole as they are; and what they say of a model that is not there."""
+    ((_, text),) = [block for block in blocks("docs/howto/UseFromC.md") if block[0] == language]
+    (place / f"program.{language}").write_text(text)
+    run(place, *compiler, "-Wall", "-Werror", f"program.{language}", *LINK)
+    assert run(place, "./program") == "2 pictures\n"
+    (place / "examples").unlink()
+    done = subprocess.run(["./program"], cwd=place, capture_output=True, text=True)
+    assert done.returncode == 1 and "cannot read" in done.stderr
 
 
 def test_page_of_readme(place):
