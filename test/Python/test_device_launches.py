@@ -15,7 +15,7 @@ def run(text, feeds, weights, precision="f32", tolerance=1e-5):
     for name, shape in weights.items():
         value = (RANDOM.standard_normal(shape) / np.sqrt(shape[0])).astype("f4")
         model.graph.initializer.append(numpy_helper.from_array(value, name))
-    (results,), use = run_and_count(model, [feeds], precision)
+    (results,), use = run_and_count(model, [feeds], precision=precision)
     expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
     for given, right in zip(results, expected, strict=True):
         np.testing.assert_allclose(given, right, rtol=0, atol=tolerance * np.abs(right).max(initial=1))
