@@ -157,6 +157,17 @@ def test_plans_repeat_a_quantisation(network, tmp_path):
         np.testing.assert_allclose(ours(kept, samples[0])[0], ours(made, samples[0])[0], atol=1)
 
 
+def test_the_plan_of_a_model_has_long_lists_of_numbers(model, random):
+    made = model(
+        "m (float[1, 3, 6, 6] x) => (float[1, 24, 4, 4] y) { y = Conv(x, w, b) }",
+        w=random.normal(0, 1, (24, 3, 3, 3)).astype(np.float32), b=random.normal(0, 1, 24).astype(np.float32),
+    )  # fmt: skip
+    samples = [{"x": random.normal(0, 1, (1, 3, 6, 6)).astype(np.float32)}]
+    plan = Plan.of_model(quantize_static(made, None, samples, per_channel=True))
+    assert {name: np.size(tensor.scale) for name, tensor in plan.tensors.items()} == {"x": 1, "w": 24, "b": 24, "y": 1}
+    np.testing.assert_allclose(plan.tensors["b"].scale, plan.tensors["x"].scale * plan.tensors["w"].scale, rtol=1e-6)
+
+
 def test_relu_goes_where_its_range_does_its_work(model, random):
     cnn = small_cnn(model, random)
     samples = [{"x": random.normal(0, 1, (2, 3, 8, 8)).astype(np.float32)}]

@@ -154,8 +154,8 @@ class Plan:
         weights = {tensor.name: tensor for tensor in model.graph.initializer}
         for name, tensor in plan.tensors.items():
             for part, suffix in (("scale", "_scale"), ("zero_point", "_zero_point")):
-                held = weights.get(name + suffix)
-                if getattr(tensor, part) is None and held is not None and tensor.role == "weight":
+                held = weights.get((name + "_quantized" if tensor.role == "bias" else name) + suffix)
+                if getattr(tensor, part) is None and held is not None and tensor.role in ("weight", "bias"):
                     setattr(tensor, part, onnx.numpy_helper.to_array(held))
         return plan
 
