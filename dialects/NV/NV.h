@@ -43,6 +43,8 @@ inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";
 inline constexpr llvm::StringLiteral kSharedAttr = "nv.shared";
+/// Of a module of kernels: each of them waits for what comes before it itself.
+inline constexpr llvm::StringLiteral kWaitsAttr = "nv.waits";
 /// Of a product of f32: its operands may be rounded to tf32.
 inline constexpr llvm::StringLiteral kTF32Attr = "nv.tf32";
 

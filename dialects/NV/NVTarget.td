@@ -62,6 +62,9 @@ def NV_TargetAttr : AttrDef<NV_Dialect, "Target", [
     unsigned getL2MiB() const;
     /// Whether products of f16, bf16, tf32 and bytes by mma.sync are there.
     bool hasTensorCores() const { return getSm() >= 80; }
+    /// Whether a kernel may begin before the one before it has ended, and wait
+    /// for that itself (griddepcontrol).
+    bool hasEarlyStarts() const { return getSm() >= 90; }
     /// Whether warpgroups multiply what lies in shared memory (wgmma).
     bool hasWgmma() const { return getSm() == 90 && getFeature() == "a"; }
   }];

@@ -28,6 +28,33 @@ TEST(Faults, StoreOutOfBounds) {
   EXPECT_EQ(kernel.run({out}, 5), "");
 }
 
+// A launch that may begin early waits before it touches device memory, and
+// before it ends.
+TEST(Faults, NoWaitForWhatComesBefore) {
+  const std::string load =
+                        "ld.param.b64 %rd1, [p0];\nld.global.b32 %r1, [%rd1];",
+                    wait = "griddepcontrol.launch_dependents;\n"
+                           "griddepcontrol.wait;\n";
+  PtxKernel early(load + wait), late(wait + load), never("mov.b32 %r1, 0;"),
+      store("ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 1;\n"
+            "st.global.b32 [%rd1], %r1;\n" +
+            wait);
+  for (PtxKernel *kernel : {&early, &late, &never, &store}) {
+    kernel->isDependent = true;
+    uint64_t memory = kernel->put(std::vector<uint32_t>(1));
+    std::string fault = kernel->run({memory}, 32, 2);
+    if (kernel == &late)
+      EXPECT_EQ(fault, "");
+    else if (kernel == &never)
+      expectFault(fault, {"ends without griddepcontrol.wait"});
+    else
+      expectFault(fault, {kernel == &store ? "writes" : "reads",
+                          "device memory before griddepcontrol.wait"});
+    kernel->isDependent = false;
+    EXPECT_EQ(kernel->run({memory}, 32, 2), "");
+  }
+}
+
 TEST(Faults, LoadOfMemoryThatWasReleased) {
   PtxKernel kernel("ld.param.b64 %rd1, [p0];\nld.global.b8 %rs1, [%rd1];");
   uint64_t in = kernel.put(std::vector<uint32_t>(5));

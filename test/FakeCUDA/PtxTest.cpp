@@ -24,6 +24,7 @@ std::string PtxKernel::run(const std::vector<uint64_t> &arguments,
   how.grid = {blocks, 1, 1};
   how.block = {threads, 1, 1};
   how.dynamicSharedBytes = shared;
+  how.isDependent = isDependent;
   how.parameters.resize(arguments.size() * 8);
   memcpy(how.parameters.data(), arguments.data(), how.parameters.size());
   return launch(*function, how, memory);

@@ -30,6 +30,8 @@ public:
   std::string run(const std::vector<uint64_t> &arguments, uint32_t threads,
                   uint32_t blocks = 1, size_t shared = 0);
 
+  /// Whether launches may begin before what comes before them has ended.
+  bool isDependent = false;
   sardonyx::fakecuda::Memory memory;
   std::unique_ptr<sardonyx::fakecuda::Module> module;
   std::string error;

@@ -51,6 +51,11 @@ static void runWarpSync(Warp &warp, const Instruction &instruction) {
 
 static void runNothing(Warp &, const Instruction &) {}
 
+/// What comes before has ended: launches run one after the other.
+static void runGridWait(Warp &warp, const Instruction &) {
+  warp.hasWaited |= warp.mask;
+}
+
 static bool decodeReduce(Decoder &decoder) {
   Instruction &instruction = decoder.instruction;
   instruction.run = runReduce;
@@ -75,8 +80,12 @@ bool decodeBarrier(Decoder &decoder) {
   const std::string &name = decoder.base();
   Instruction &instruction = decoder.instruction;
   if (name == "fence" || name == "membar" || name == "nanosleep" ||
-      name == "griddepcontrol" || name == "setmaxnreg") {
+      name == "setmaxnreg") {
     instruction.run = runNothing;
+    return true;
+  }
+  if (name == "griddepcontrol") {
+    instruction.run = decoder.has("wait") ? runGridWait : runNothing;
     return true;
   }
   if (name != "bar" && name != "barrier")

@@ -135,7 +135,8 @@ static Mbarrier *findMbarrier(Warp &warp, unsigned lane, uint64_t address) {
 static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
                     TensorMap &map, std::array<int32_t, 5> &origin,
                     uint32_t &shared) {
-  if (!readMap(warp, lane, warp.get(instruction.b, lane), map))
+  if (!readMap(warp, lane, warp.get(instruction.b, lane), map) ||
+      !warp.mayTouchDevice(lane, /*writes=*/false))
     return false;
   if (map.rank != instruction.count) {
     warp.fault(lane, "the tensor map has rank " + std::to_string(map.rank));
@@ -246,7 +247,7 @@ static bool prepareBytes(Warp &warp, const Instruction &instruction,
     warp.access(Space::Shared, lane, uint64_t(bytes.shared) + bytes.count - 16,
                 16, !stores);
   // In device memory all of it lies in one allocation.
-  if (!warp.block.fault.empty())
+  if (!warp.block.fault.empty() || !warp.mayTouchDevice(lane, stores))
     return false;
   bytes.globalMemory = warp.block.grid.resolve(global, bytes.count);
   if (!bytes.globalMemory)

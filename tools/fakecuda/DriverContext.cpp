@@ -25,21 +25,24 @@ EXPORT CUresult cuGetProcAddress_v2(const char *name, void **function,
   struct Entry {
     const char *name;
     void *function;
+    int since;
   };
   static const Entry entries[] = {
 #define SARDONYX_CUDA_FUNCTION(name, parameters)                               \
-  {#name, reinterpret_cast<void *>(&sardonyx::cuda::name)},
+  {#name, reinterpret_cast<void *>(&sardonyx::cuda::name), 12000},
+#define SARDONYX_CUDA_LATER_FUNCTION(name, since, parameters)                  \
+  {#name, reinterpret_cast<void *>(&sardonyx::cuda::name), since},
 #include "lib/Runtime/GPU/CUDAFunctions.def"
   };
   return DriverState::get().call("cuGetProcAddress", Needs::Nothing, [&] {
     if (!name || !function)
       return CUDA_ERROR_INVALID_VALUE;
     *function = nullptr;
-    // The signatures are those of version 12.0.
-    if (version >= 12000)
-      for (const Entry &entry : entries)
-        if (!strcmp(entry.name, name))
-          *function = entry.function;
+    // The signatures are those of the version in which they came, or of 12.0.
+    const int known = std::min(version, DriverState::get().settings().version);
+    for (const Entry &entry : entries)
+      if (!strcmp(entry.name, name) && known >= entry.since)
+        *function = entry.function;
     if (found)
       *found = *function         ? CU_GET_PROC_ADDRESS_SUCCESS
                : version < 12000 ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT

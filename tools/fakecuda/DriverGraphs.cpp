@@ -34,22 +34,34 @@ CUresult cuda::cuGraphDestroy(CUgraph graph) {
   });
 }
 
+/// The number of a node of the graph, or that of its nodes.
+static size_t findNode(const CUgraph_st &graph, CUgraphNode node) {
+  auto found =
+      std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                   [&](const auto &known) { return known.get() == node; });
+  return static_cast<size_t>(found - graph.nodes.begin());
+}
+
+static CUresult addEdge(const CUgraph_st &graph, CUgraphNode from,
+                        CUgraphNode_st &to) {
+  size_t number = findNode(graph, from);
+  if (number == graph.nodes.size() ||
+      std::count(to.after.begin(), to.after.end(), number))
+    return CUDA_ERROR_INVALID_VALUE;
+  to.after.push_back(number);
+  return CUDA_SUCCESS;
+}
+
 /// Adds a node that waits for others of the same graph, each named once.
 static CUresult addNode(CUgraphNode *node, CUgraph graph,
                         const CUgraphNode *after, size_t count, GraphWork work,
-                        bool isKernel) {
+                        bool isKernel, GraphWork early = {}) {
   auto added = std::make_unique<CUgraphNode_st>();
-  for (size_t i = 0; i < count; ++i) {
-    auto found = std::find_if(
-        graph->nodes.begin(), graph->nodes.end(),
-        [&](const auto &known) { return known.get() == after[i]; });
-    size_t number = static_cast<size_t>(found - graph->nodes.begin());
-    if (found == graph->nodes.end() ||
-        std::count(added->after.begin(), added->after.end(), number))
-      return CUDA_ERROR_INVALID_VALUE;
-    added->after.push_back(number);
-  }
+  for (size_t i = 0; i < count; ++i)
+    if (CUresult code = addEdge(*graph, after[i], *added))
+      return code;
   added->work = std::move(work);
+  added->early = std::move(early);
   added->isKernel = isKernel;
   *node = added.get();
   graph->nodes.push_back(std::move(added));
@@ -57,14 +69,15 @@ static CUresult addNode(CUgraphNode *node, CUgraph graph,
 }
 
 static CUresult makeLaunch(const char *name,
-                           const CUDA_KERNEL_NODE_PARAMS &what,
-                           GraphWork &work) {
+                           const CUDA_KERNEL_NODE_PARAMS &what, GraphWork &work,
+                           bool isEarly = false) {
   if (!what.func)
     return DriverState::get().tell(CUDA_ERROR_NOT_SUPPORTED,
                                    std::string(name) + ": a CUkernel");
   LaunchSizes sizes = {{what.gridDimX, what.gridDimY, what.gridDimZ},
                        {what.blockDimX, what.blockDimY, what.blockDimZ},
-                       what.sharedMemBytes};
+                       what.sharedMemBytes,
+                       isEarly};
   return makeLaunch(name, what.func, sizes, what.kernelParams, what.extra,
                     work);
 }
@@ -76,11 +89,40 @@ CUresult cuda::cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph,
   return state.call("cuGraphAddKernelNode", Needs::Context, [&] {
     if (!state.graphs.count(graph))
       return CUDA_ERROR_INVALID_HANDLE;
-    GraphWork work;
-    if (CUresult code = ::makeLaunch("cuGraphAddKernelNode", *what, work))
+    const char *name = "cuGraphAddKernelNode";
+    GraphWork work, early;
+    if (CUresult code = ::makeLaunch(name, *what, work))
+      return code;
+    if (CUresult code = ::makeLaunch(name, *what, early, /*isEarly=*/true))
       return code;
     return addNode(node, graph, after, count, std::move(work),
-                   /*isKernel=*/true);
+                   /*isKernel=*/true, std::move(early));
+  });
+}
+
+/// Edges as they are, and those by which a kernel may begin before another one
+/// has ended.
+CUresult cuda::cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
+                                      const CUgraphNode *to,
+                                      const CUgraphEdgeData *edges,
+                                      size_t count) {
+  DriverState &state = DriverState::get();
+  return state.call("cuGraphAddDependencies", Needs::Context, [&] {
+    if (!state.graphs.count(graph))
+      return CUDA_ERROR_INVALID_HANDLE;
+    for (size_t i = 0; i < count; ++i) {
+      const bool isEarly =
+          edges && edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
+          edges[i].from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+      if (findNode(*graph, to[i]) == graph->nodes.size())
+        return CUDA_ERROR_INVALID_VALUE;
+      if (CUresult code = addEdge(*graph, from[i], *to[i]))
+        return code;
+      if (isEarly && (!from[i]->isKernel || !to[i]->isKernel))
+        return CUDA_ERROR_INVALID_VALUE;
+      to[i]->isEarly |= isEarly;
+    }
+    return CUDA_SUCCESS;
   });
 }
 
@@ -170,8 +212,9 @@ CUresult cuda::cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph,
                                       [&](size_t j) { return isDone[j]; }))
           continue;
         isDone[i] = true;
-        made->entries.push_back(
-            {graph->nodes[i].get(), node.isKernel, node.work});
+        made->entries.push_back({graph->nodes[i].get(), node.isKernel,
+                                 node.isEarly,
+                                 node.isEarly ? node.early : node.work});
         break;
       }
     }
@@ -190,8 +233,8 @@ cuda::cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
       return CUDA_ERROR_INVALID_HANDLE;
     for (CUgraphExec_st::Entry &entry : exec->entries)
       if (entry.node == node && entry.isKernel)
-        return ::makeLaunch("cuGraphExecKernelNodeSetParams", *what,
-                            entry.work);
+        return ::makeLaunch("cuGraphExecKernelNodeSetParams", *what, entry.work,
+                            entry.isEarly);
     return CUDA_ERROR_INVALID_VALUE;
   });
 }

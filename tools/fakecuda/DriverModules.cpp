@@ -257,6 +257,7 @@ CUresult fakecuda::makeLaunch(const char *what, CUfunction function,
                       " bytes of shared memory, it may have " +
                       std::to_string(function->dynamicSharedBytes));
   launched.dynamicSharedBytes = sizes.sharedBytes;
+  launched.isDependent = sizes.isDependent;
   launched.parameters.resize(kernel.parameterBytes);
   if (!kernel.parameters.empty() && !arguments)
     return refuse(CUDA_ERROR_INVALID_VALUE, "no arguments");
@@ -276,8 +277,8 @@ CUresult fakecuda::makeLaunch(const char *what, CUfunction function,
   return CUDA_SUCCESS;
 }
 
-/// Attributes that change nothing here: kernels run one after the other, which
-/// each launch must allow.
+/// Kernels run one after the other in any case; the interpreter looks whether
+/// those that need not wait do so themselves.
 static bool isKnown(const CUlaunchAttribute &attribute) {
   const auto &cluster = attribute.value.clusterDim;
   return attribute.id == CU_LAUNCH_ATTRIBUTE_IGNORE ||
@@ -306,6 +307,11 @@ CUresult cuda::cuLaunchKernelEx(const CUlaunchConfig *config,
         {config->gridDimX, config->gridDimY, config->gridDimZ},
         {config->blockDimX, config->blockDimY, config->blockDimZ},
         config->sharedMemBytes};
+    for (unsigned int i = 0; i < config->numAttrs; ++i)
+      if (config->attrs[i].id ==
+          CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        sizes.isDependent =
+            config->attrs[i].value.programmaticStreamSerializationAllowed != 0;
     std::function<void()> work;
     if (CUresult code = makeLaunch("cuLaunchKernelEx", function, sizes,
                                    arguments, extra, work))

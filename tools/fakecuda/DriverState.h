@@ -88,6 +88,10 @@ using GraphWork = std::function<void()>;
 
 struct CUgraphNode_st {
   GraphWork work;
+  /// The same of a launch that may begin before what it waits for has ended,
+  /// and whether it may.
+  GraphWork early;
+  bool isEarly = false;
   /// Whether the work is a launch.
   bool isKernel;
   /// Numbers of nodes of the same graph.
@@ -101,7 +105,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
   struct Entry {
     CUgraphNode node;
-    bool isKernel;
+    bool isKernel, isEarly;
     GraphWork work;
   };
   /// In the order in which they run.

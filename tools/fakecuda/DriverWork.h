@@ -41,6 +41,8 @@ std::function<void()> makeFill(cuda::CUdeviceptr to, unsigned int value,
 struct LaunchSizes {
   unsigned int grid[3], block[3];
   unsigned int sharedBytes;
+  /// Whether it may begin before what comes before it has ended.
+  bool isDependent = false;
 };
 /// A launch with copies of its arguments.
 cuda::CUresult makeLaunch(const char *what, cuda::CUfunction function,

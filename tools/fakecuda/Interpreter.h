@@ -150,6 +150,9 @@ struct Launch {
   size_t dynamicSharedBytes = 0;
   /// Laid out by Function::parameters.
   std::vector<char> parameters;
+  /// It may begin before what comes before it has ended: no thread touches
+  /// device memory, or ends, before it waits for that (griddepcontrol.wait).
+  bool isDependent = false;
 };
 
 /// Runs all blocks of a kernel to their end, one after the other. Returns an

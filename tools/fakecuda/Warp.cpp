@@ -12,6 +12,7 @@ namespace sardonyx::fakecuda {
 
 Warp::Warp(Block &block, unsigned index)
     : block(block), program(block.program), index(index),
+      hasWaited(block.grid.launch.isDependent ? 0 : ~0u),
       predicates(program.predicates), rows(size_t(program.rows) * kLanes) {
   for (unsigned lane = 0; lane < kLanes; ++lane) {
     bool lives = thread(lane) < block.threads;
@@ -156,7 +157,20 @@ void Warp::wake(unsigned lane) {
   otherPc = 0;
 }
 
+bool Warp::mayTouchDevice(unsigned lane, bool writes) {
+  if (hasWaited >> lane & 1)
+    return true;
+  fault(lane, std::string(writes ? "writes " : "reads ") +
+                  "device memory before griddepcontrol.wait, in a launch that "
+                  "may begin before the one before it has ended");
+  return false;
+}
+
 void Warp::endLanes() {
+  if (uint32_t early = mask & ~hasWaited)
+    return fault(unsigned(__builtin_ctz(early)),
+                 "ends without griddepcontrol.wait, in a launch that may begin "
+                 "before the one before it has ended");
   stop(LaneState::Ended, 0, true);
   block.live -= unsigned(__builtin_popcount(mask));
   block.releaseBarriers();
@@ -242,6 +256,8 @@ char *Warp::access(Space space, unsigned lane, uint64_t address, size_t bytes,
   else if (space == Space::Param)
     found = inBytes(block.grid.parameters, 0, block.grid.parameters.size(),
                     "parameters");
+  else if (!mayTouchDevice(lane, writes))
+    return nullptr;
   else if (!(found = block.grid.resolve(address, bytes)))
     return say("at an address out of bounds, " + block.grid.describe(address));
   if (!found)

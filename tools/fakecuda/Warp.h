@@ -54,6 +54,8 @@ public:
   /// Where [address, address + bytes) of a space lies, or null after a fault.
   char *access(Space space, unsigned lane, uint64_t address, size_t bytes,
                bool writes);
+  /// Whether the lane has waited for what comes before the launch.
+  bool mayTouchDevice(unsigned lane, bool writes);
   /// The space of a generic address; makes the address one of that space.
   static Space find(Space space, uint64_t &address);
 
@@ -72,6 +74,8 @@ public:
   uint32_t mask = 0; ///< The lanes that the present instruction runs for.
   uint32_t pc = 0, next = 0;
   uint32_t epoch = 1; ///< Counts barriers of the warp alone.
+  /// The lanes that may touch device memory.
+  uint32_t hasWaited = 0;
   uint64_t steps = 0;
   std::vector<uint32_t> predicates;
   std::array<LaneState, kLanes> state;

@@ -170,6 +170,16 @@ struct CUlaunchConfig {
 static_assert(sizeof(CUlaunchConfig) == 56, "as in cuda.h");
 static_assert(offsetof(CUlaunchConfig, hStream) == 32, "as in cuda.h");
 
+/// How a node of a graph waits for another one.
+struct CUgraphEdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+static_assert(sizeof(CUgraphEdgeData) == 8, "as in cuda.h");
+
+/// The node may begin when all blocks of a kernel said so, and waits itself.
+constexpr unsigned char CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC = 1;
+constexpr unsigned char CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC = 1;
+
 /// CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h, which version 12.0 takes.
 struct CUDA_KERNEL_NODE_PARAMS {
   CUfunction func;

@@ -79,19 +79,28 @@ MaybeFailure Driver::findFunctions(void *library, const std::string &name) {
                               "cuGetProcAddress_v2");
   }
   std::string missing;
-  auto find = [&](const char *function) -> void * {
+  auto look = [&](const char *function, int version) -> void * {
     void *address = nullptr;
     CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SUCCESS;
     CUresult code =
-        getProcAddress(function, &address, kCUDAVersion, /*flags=*/0, &found);
-    if (code == CUDA_SUCCESS && found == CU_GET_PROC_ADDRESS_SUCCESS && address)
-      return address;
-    if (missing.empty())
+        getProcAddress(function, &address, version, /*flags=*/0, &found);
+    return code == CUDA_SUCCESS && found == CU_GET_PROC_ADDRESS_SUCCESS
+               ? address
+               : nullptr;
+  };
+  auto find = [&](const char *function) -> void * {
+    void *address = look(function, kCUDAVersion);
+    if (!address && missing.empty())
       missing = function;
-    return nullptr;
+    return address;
   };
 #define SARDONYX_CUDA_FUNCTION(function, parameters)                           \
   table.function = reinterpret_cast<CUresult(*) parameters>(find(#function));
+#define SARDONYX_CUDA_LATER_FUNCTION(function, since, parameters)              \
+  table.function =                                                             \
+      version < since                                                          \
+          ? nullptr                                                            \
+          : reinterpret_cast<CUresult(*) parameters>(look(#function, since));
 #include "lib/Runtime/GPU/CUDAFunctions.def"
   if (missing.empty())
     return std::nullopt;

@@ -21,7 +21,8 @@
 namespace sardonyx {
 namespace cuda {
 
-/// A pointer for each function of CUDAFunctions.def.
+/// A pointer for each function of CUDAFunctions.def; null for later ones that
+/// the driver lacks.
 struct Functions {
 #define SARDONYX_CUDA_FUNCTION(name, parameters)                               \
   CUresult(*name) parameters = nullptr;

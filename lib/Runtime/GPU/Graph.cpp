@@ -82,6 +82,14 @@ static CUDA_KERNEL_NODE_PARAMS describe(const Kernel &kernel,
   return what;
 }
 
+/// Whether there are such nodes, all of them launches.
+bool Graph::areKernels(const std::vector<Node> &some) const {
+  bool all = !some.empty();
+  for (Node node : some)
+    all &= node < nodes.size() && nodes[node].kernel;
+  return all;
+}
+
 /// Why a node of a graph cannot have these, or nothing.
 static MaybeFailure checkNode(const Kernel &kernel, const LaunchSize &size,
                               const Arguments &arguments) {
@@ -100,11 +108,24 @@ Result<Graph::Node> Graph::addKernel(std::shared_ptr<const Kernel> kernel,
   if (MaybeFailure failure = checkNode(*kernel, size, arguments))
     return *failure;
   CUDA_KERNEL_NODE_PARAMS what = describe(*kernel, size, arguments);
+  const bool isEarly = kernel->mayBeginEarly() && areKernels(after);
   Result<Node> node =
       add(kernel->describeLaunch(), after, kernel,
           [&](const Functions &f, CUgraphNode *handle, const CUgraphNode *after,
               size_t count) {
-            return f.cuGraphAddKernelNode(handle, graph, after, count, &what);
+            if (!isEarly || !f.cuGraphAddDependencies)
+              return f.cuGraphAddKernelNode(handle, graph, after, count, &what);
+            CUresult code =
+                f.cuGraphAddKernelNode(handle, graph, nullptr, 0, &what);
+            std::vector<CUgraphNode> to(count, *handle);
+            CUgraphEdgeData edge = {};
+            edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+            edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+            std::vector<CUgraphEdgeData> edges(count, edge);
+            if (code != CUDA_SUCCESS)
+              return code;
+            return f.cuGraphAddDependencies(graph, after, to.data(),
+                                            edges.data(), count);
           });
   if (node)
     kernels.add({kernel->names(), kernel->names(), 1});

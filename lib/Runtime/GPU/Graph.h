@@ -27,7 +27,8 @@ public:
   Graph &operator=(const Graph &) = delete;
 
   /// Each node waits for those of `after` only. The graph keeps kernels, and
-  /// copies what arguments point at.
+  /// copies what arguments point at. A kernel that waits itself may begin while
+  /// others before it run.
   Result<Node> addKernel(std::shared_ptr<const Kernel> kernel,
                          const LaunchSize &size, const Arguments &arguments,
                          const std::vector<Node> &after);
@@ -60,6 +61,7 @@ private:
 
   Graph() = default;
   MaybeFailure checkAdding(const std::vector<Node> &after) const;
+  bool areKernels(const std::vector<Node> &some) const;
   template <typename F>
   Result<Node> add(const std::string &what, const std::vector<Node> &after,
                    std::shared_ptr<const Kernel> kernel, const F &function);

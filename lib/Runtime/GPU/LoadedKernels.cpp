@@ -29,7 +29,9 @@ LoadedKernels::load(std::shared_ptr<Device> device, const KernelImage &image,
       Module::load(device, image.bytes, "the model");
   if (!module)
     return module.failure();
-  for (const KernelDescription &description : image.kernels) {
+  const bool wait = (*module)->has("sdx_kernels_wait");
+  for (KernelDescription description : image.kernels) {
+    description.waits = wait;
     Result<std::shared_ptr<const Kernel>> kernel = (*module)->find(description);
     if (!kernel)
       return kernel.failure();

@@ -142,6 +142,7 @@ Module::find(const KernelDescription &description) const {
       KernelNames{description.name, description.node});
   kernel->argumentCount = description.arguments;
   kernel->mostSharedBytes = description.sharedBytes;
+  kernel->waits = description.waits;
   int threads = 0, declared = 0;
   CUresult code = owner->attempt([&](const Functions &f) {
     CUresult code = f.cuModuleGetFunction(&kernel->function, module, entry);
@@ -174,6 +175,14 @@ Module::find(const KernelDescription &description) const {
   if (MaybeFailure failure = owner->check(what, code))
     return *failure;
   return std::shared_ptr<const Kernel>(std::move(kernel));
+}
+
+bool Module::has(const std::string &global) const {
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  return owner->attempt([&](const Functions &f) {
+    return f.cuModuleGetGlobal(&address, &bytes, module, global.c_str());
+  }) == CUDA_SUCCESS;
 }
 
 Result<Module::Global> Module::findGlobal(const std::string &global) const {
@@ -273,6 +282,13 @@ MaybeFailure Kernel::launch(Stream &stream, const LaunchSize &size,
   config.blockDimZ = static_cast<unsigned>(size.block[2]);
   config.sharedMemBytes = static_cast<unsigned>(size.sharedBytes);
   config.hStream = stream.handle();
+  CUlaunchAttribute early = {};
+  early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  early.value.programmaticStreamSerializationAllowed = 1;
+  if (mayBeginEarly()) {
+    config.attrs = &early;
+    config.numAttrs = 1;
+  }
   Device &device = *module->device();
   LaunchedKernels launched{known, known, 1};
   CUresult code = device.attempt([&](const Functions &f) {

@@ -43,6 +43,9 @@ struct KernelDescription {
   size_t arguments = 0;
   /// The most that a launch will ask for (LaunchSize).
   int64_t sharedBytes = 0;
+  /// It waits for what comes before it itself (griddepcontrol.wait), before it
+  /// touches memory: it may begin earlier.
+  bool waits = false;
 };
 
 /// A kernel of a module, which it keeps loaded.
@@ -61,6 +64,8 @@ public:
   std::string describeLaunch() const;
 
   cuda::CUfunction handle() const { return function; }
+  /// Whether it may begin before a kernel that comes before it has ended.
+  bool mayBeginEarly() const { return waits; }
   const std::shared_ptr<const KernelNames> &names() const { return known; }
 
 private:
@@ -71,6 +76,7 @@ private:
   cuda::CUfunction function = nullptr;
   std::shared_ptr<const KernelNames> known;
   size_t argumentCount = 0;
+  bool waits = false;
   int64_t mostThreads = 0, mostSharedBytes = 0, declaredSharedBytes = 0;
 };
 
@@ -98,6 +104,8 @@ public:
     int64_t bytes = 0;
   };
   Result<Global> findGlobal(const std::string &global) const;
+  /// Whether there is one.
+  bool has(const std::string &global) const;
 
   const std::shared_ptr<Device> &device() const { return owner; }
 

@@ -262,6 +262,9 @@ LogicalResult nv::emitImages(ModuleOp module, SmallVectorImpl<Image> &images) {
     image.bytes = makePTX(kernels, device, error);
     if (!error.empty())
       return module.emitError("LLVM makes no PTX of the kernels: ") << error;
+    // The runtime looks for it: machine code that is made of the text has it.
+    if (kernels->hasAttr(nv::kWaitsAttr))
+      image.bytes += "\n.visible .global .align 1 .b8 sdx_kernels_wait[1];\n";
     describeKernels(kernels, image);
     images.push_back(std::move(image));
     kernels.erase();

@@ -80,6 +80,13 @@ public:
   LogicalResult run() {
     if (loop.getNumReductions() != 0)
       return loop.emitOpError("reduces, which threads do not");
+    if (kernel->getParentOp()->hasAttr(nv::kWaitsAttr)) {
+      // All blocks are there: the next kernel's may come, to wait for these.
+      NVVM::GriddepcontrolOp::create(
+          device, loc, NVVM::GridDepActionKind::launch_dependents);
+      NVVM::GriddepcontrolOp::create(device, loc,
+                                     NVVM::GridDepActionKind::wait);
+    }
     countIterations();
     if (failed(passValues()))
       return failure();
@@ -495,7 +502,10 @@ struct OutlineKernelsPass
 private:
   static gpu::GPUModuleOp makeModule(ModuleOp module) {
     auto b = OpBuilder::atBlockEnd(module.getBody());
-    return gpu::GPUModuleOp::create(b, module.getLoc(), "device");
+    auto device = gpu::GPUModuleOp::create(b, module.getLoc(), "device");
+    if (nv::getTargetOrDefault(module).hasEarlyStarts())
+      device->setAttr(nv::kWaitsAttr, b.getUnitAttr());
+    return device;
   }
 };
 

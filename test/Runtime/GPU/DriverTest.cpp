@@ -90,7 +90,16 @@ TEST(GPUDriver, HasAllFunctions) {
     const Functions &functions = driver.functions();
 #define SARDONYX_CUDA_FUNCTION(name, parameters)                               \
   EXPECT_TRUE(functions.name) << #name;
+#define SARDONYX_CUDA_LATER_FUNCTION(name, version, parameters)                \
+  EXPECT_FALSE(functions.name) << #name;
 #include "lib/Runtime/GPU/CUDAFunctions.def"
+  });
+}
+
+TEST(GPUDriver, FindsLaterFunctions) {
+  runAlone({{"SARDONYX_FAKECUDA_VERSION", "12030"}}, [] {
+    ASSERT_EQ(sentence(), "");
+    EXPECT_TRUE((*Driver::get())->functions().cuGraphAddDependencies);
   });
 }
 

@@ -142,6 +142,24 @@ DONE:
   ret;
 }
 
+.visible .entry scale_early(.param .u64 x, .param .f32 s)
+{
+  .reg .b32 %r<2>;
+  .reg .f32 %f<4>;
+  .reg .b64 %rd<4>;
+  griddepcontrol.launch_dependents;
+  ld.param.u64 %rd1, [x];
+  ld.param.f32 %f1, [s];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.s64 %rd3, %rd1, %rd2;
+  griddepcontrol.wait;
+  ld.global.f32 %f2, [%rd3];
+  mul.f32 %f3, %f2, %f1;
+  st.global.f32 [%rd3], %f3;
+  ret;
+}
+
 .visible .entry wild()
 {
   .reg .b32 %r<2>;
@@ -196,6 +214,12 @@ inline std::shared_ptr<Module> loadKernels(const std::shared_ptr<Device> &d) {
 /// Kernel `scale` for "node Scale".
 inline std::shared_ptr<const Kernel> findScale(const Module &module) {
   return get(module.find({"scale", "node Scale", 2, 0}));
+}
+
+/// A kernel as `scale` of which it is said that it waits itself.
+inline std::shared_ptr<const Kernel> findEarly(const Module &module,
+                                               const std::string &name) {
+  return get(module.find({name, "node Scale", 2, 0, /*waits=*/true}));
 }
 
 inline LaunchSize threads(int64_t count) {

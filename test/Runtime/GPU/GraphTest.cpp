@@ -70,6 +70,49 @@ TEST(GPUGraph, TakesOtherArguments) {
   });
 }
 
+/// Runs a kernel twice, in a graph or in a stream; the sentence of what went
+/// wrong.
+static std::string runTwice(const std::string &name, bool isGraph) {
+  std::shared_ptr<Device> device = openDevice();
+  std::unique_ptr<Stream> stream = get(Stream::create(device));
+  std::shared_ptr<const Kernel> kernel = findEarly(*loadKernels(device), name);
+  std::unique_ptr<DeviceMemory> memory = allocate(device, 4);
+  CUdeviceptr address = memory->address();
+  float factor = 3, value = 2;
+  std::string sentence = sentenceOf(stream->copyToDevice(address, &value, 4));
+  if (isGraph) {
+    std::unique_ptr<Graph> graph = get(Graph::create(device));
+    auto first =
+        get(graph->addKernel(kernel, threads(1), {&address, &factor}, {}));
+    get(graph->addKernel(kernel, threads(1), {&address, &factor}, {first}));
+    EXPECT_EQ(sentenceOf(graph->instantiate()), "");
+    EXPECT_EQ(sentenceOf(graph->launch(*stream)), "");
+  } else {
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(
+          sentenceOf(kernel->launch(*stream, threads(1), {&address, &factor})),
+          "");
+  }
+  sentence += sentenceOf(stream->copyToHost(&value, address, 4));
+  sentence += sentenceOf(stream->synchronize());
+  if (sentence.empty())
+    EXPECT_EQ(value, 18);
+  return sentence;
+}
+
+TEST(GPUGraph, LetsKernelsBeginEarly) {
+  for (const char *version : {"12000", "12030"})
+    for (bool isGraph : {false, true}) {
+      const Environment environment = {{"SARDONYX_FAKECUDA_VERSION", version}};
+      runAlone(environment,
+               [=] { EXPECT_EQ(runTwice("scale_early", isGraph), ""); });
+      // One that does not wait; without such edges it has to.
+      const bool isLate = isGraph && version == std::string("12000");
+      runAlone(environment,
+               [=] { EXPECT_EQ(runTwice("scale", isGraph).empty(), isLate); });
+    }
+}
+
 TEST(GPUGraph, ShowsMissingEdges) {
   runAlone({}, [] {
     ScalingGraph graph(/*ordersAll=*/false);

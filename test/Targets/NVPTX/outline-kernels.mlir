@@ -114,3 +114,44 @@ func.func private @mapped(%x: memref<?x64xf16, #g>, %y: memref<4xf32, #g>) attri
   return
 }
 }
+
+// -----
+
+// From compute capability 9.0 on a kernel may begin before the one before it
+// has ended: it waits for that first.
+// CHECK: gpu.module @device attributes {nv.waits} {
+// CHECK: gpu.func @early(
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK: memref.store
+module attributes {sdx.target = #nv.target<sm = 90>} {
+  func.func private @early(%x: memref<64xf32, #gpu.address_space<global>>) attributes {sdx.kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0.0 : f32
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      memref.store %zero, %x[%i] : memref<64xf32, #gpu.address_space<global>>
+      scf.reduce
+    }
+    return
+  }
+}
+
+// -----
+
+// CHECK: gpu.module @device {
+// CHECK-NOT: griddepcontrol
+module attributes {sdx.target = #nv.target<sm = 89>} {
+  func.func private @late(%x: memref<64xf32, #gpu.address_space<global>>) attributes {sdx.kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0.0 : f32
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      memref.store %zero, %x[%i] : memref<64xf32, #gpu.address_space<global>>
+      scf.reduce
+    }
+    return
+  }
+}
