@@ -7,7 +7,9 @@
 //
 // A buffer lives from its first use to the end of the last operation of the
 // same block in which it, or a view of it, is used: the loop as a whole if it
-// is used in a loop that does not make it.
+// is used in a loop that does not make it. Small ones of a device live a little
+// longer: kernels start together only where none of them needs the memory of
+// another one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +34,10 @@ using namespace sardonyx;
 /// Bytes at whose multiples buffers begin: lines of the host's caches, and what
 /// a device reads at once.
 static constexpr int64_t kHostAlignment = 64, kDeviceAlignment = 256;
+
+/// Bytes of a small buffer of a device, and the kernels behind its last use
+/// during which its memory is not another one's.
+static constexpr int64_t kSmall = 1 << 20, kKernelsBehind = 3;
 
 namespace {
 
@@ -152,7 +158,23 @@ private:
     buffer.begin = std::min(first, buffer.end);
     if (alloc.getType().hasStaticShape())
       buffer.size = bytesOf(alloc.getType());
+    if (alloc.getType().getMemorySpace() && buffer.size <= kSmall)
+      buffer.end = span[findKernelBehind(buffer.lastUse)].second;
     return buffer;
+  }
+
+  /// The last of the next few kernels in the block of `op`; `op` where there is
+  /// none.
+  static Operation *findKernelBehind(Operation *op) {
+    Operation *found = op;
+    int64_t count = 0;
+    for (Operation *next = op->getNextNode(); next && count < kKernelsBehind;
+         next = next->getNextNode())
+      if (isa<sdx::CallOp>(next)) {
+        found = next;
+        ++count;
+      }
+    return found;
   }
 
   static void freeAfter(Buffer &buffer) {

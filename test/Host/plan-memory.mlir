@@ -216,3 +216,42 @@ func.func @aligned(%x: memref<16xf32>, %y: memref<16xf32>) {
   sdx.call @p(%t : memref<3xf32, strided<[1], offset: 5>, #gpu.address_space<global>>) outs(%y : memref<16xf32>)
   return
 }
+
+// -----
+
+func.func private @k(memref<16xf32>, memref<64xf32, 1>) attributes {sdx.kernel}
+func.func private @q(memref<64xf32, 1>, memref<64xf32, 1>) attributes {sdx.kernel}
+
+// On a device a kernel writes nothing over what one shortly before it has read,
+// so that the two can start together, unless that is large.
+// CHECK-LABEL: func.func @together
+// CHECK: sdx.arena : memref<1024xi8, 1>
+func.func @together(%x: memref<16xf32>, %y: memref<64xf32, 1>) {
+  %a = memref.alloc() : memref<64xf32, 1>
+  %b = memref.alloc() : memref<64xf32, 1>
+  %c = memref.alloc() : memref<64xf32, 1>
+  %d = memref.alloc() : memref<64xf32, 1>
+  sdx.call @k(%x : memref<16xf32>) outs(%a : memref<64xf32, 1>)
+  sdx.call @q(%a : memref<64xf32, 1>) outs(%b : memref<64xf32, 1>)
+  sdx.call @q(%b : memref<64xf32, 1>) outs(%c : memref<64xf32, 1>)
+  sdx.call @q(%c : memref<64xf32, 1>) outs(%d : memref<64xf32, 1>)
+  sdx.call @q(%d : memref<64xf32, 1>) outs(%y : memref<64xf32, 1>)
+  return
+}
+
+// -----
+
+func.func private @l(memref<16xf32>, memref<1024x512xf32, 1>) attributes {sdx.kernel}
+func.func private @m(memref<1024x512xf32, 1>, memref<16xf32>) attributes {sdx.kernel}
+
+// CHECK-LABEL: func.func @large
+// CHECK: sdx.arena : memref<2097152xi8, 1>
+func.func @large(%x: memref<16xf32>, %y: memref<16xf32>) {
+  %a = memref.alloc() : memref<1024x512xf32, 1>
+  %b = memref.alloc() : memref<1024x512xf32, 1>
+  sdx.call @l(%x : memref<16xf32>) outs(%a : memref<1024x512xf32, 1>)
+  sdx.call @m(%a : memref<1024x512xf32, 1>) outs(%y : memref<16xf32>)
+  sdx.call @l(%y : memref<16xf32>) outs(%b : memref<1024x512xf32, 1>)
+  sdx.call @m(%b : memref<1024x512xf32, 1>) outs(%y : memref<16xf32>)
+  return
+}
