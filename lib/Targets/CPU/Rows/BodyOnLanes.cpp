@@ -61,7 +61,8 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   if (last == Uniform)
     return Uniform;
   if (last == Varying) {
-    if (group.reduced[lane])
+    // Where each is one of few terms of a sum a gather takes as long as loads.
+    if (group.reduced.any())
       return std::nullopt;
     gathers.push_back(op);
     return Varying;
