@@ -145,10 +145,16 @@ Values Selection::select(TensorBuilder &b, Value k, Value count,
   if (!test)
     return takeInOrder(b, k, offer(b, k, end, k, state, source));
   Value blocks = arith::DivUIOp::create(b, b.sub(end, k), width);
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   state = loop(b, zero, blocks, state,
                [&](TensorBuilder &s, Value block, ValueRange heap) {
                  Value from = s.add(k, s.mul(block, width));
-                 Value better = test(s, from, readAt(s, heap, zero));
+                 // Of random entries the first k blocks have better ones.
+                 Value isLater = s.compare(arith::CmpIPredicate::sge, block, k);
+                 Value better =
+                     when(s, isLater, yes, [&](TensorBuilder &t) {
+                       return Values{test(t, from, readAt(t, heap, zero))};
+                     }).front();
                  return when(s, better, heap, [&](TensorBuilder &t) {
                    return offer(t, from, t.add(from, width), k, heap, source);
                  });
