@@ -93,7 +93,7 @@ struct PollLoopsPass : sardonyx::impl::SDXPollHostLoopsBase<PollLoopsPass> {
         if (isHost)
           countTrips(func, loop);
         else
-          pollIn(loop.getAfterBody());
+          pollInSearch(loop);
       });
       for (auto [loop, trips] : loops)
         pollNowAndThen(loop, trips);
@@ -147,19 +147,50 @@ private:
   void pollNowAndThen(scf::ForOp loop, int64_t trips) {
     if (trips == 1 || getConstantIntValue(loop.getStep()) != 1)
       return pollIn(loop.getBody());
-    Location loc = loop.getLoc();
     auto b = OpBuilder::atBlockBegin(loop.getBody());
-    Value counter = loop.getInductionVar();
+    pollInLast(b, loop.getLoc(), loop.getInductionVar(), trips, 1);
+  }
+
+  /// Polls where `counter`, which grows by `step`, is in the last of every so
+  /// many trips.
+  void pollInLast(OpBuilder &b, Location loc, Value counter, int64_t trips,
+                  int64_t step) {
     Type type = counter.getType();
-    Value last =
-        arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, trips - 1));
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+    };
+    Value last = constant(trips * step - 1);
     Value place = arith::AndIOp::create(b, loc, counter, last);
     Value isLast =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, place, last);
+        step == 1 ? arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          place, last)
+                  : arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                          place, constant((trips - 1) * step));
     scf::IfOp::create(b, loc, isLast, [&](OpBuilder &then, Location at) {
       poll(then, at);
       scf::YieldOp::create(then, at);
     });
+  }
+
+  /// Polls in a kernel's loop with a condition: in the last of every so many
+  /// trips where its first value counts them.
+  void pollInSearch(scf::WhileOp loop) {
+    constexpr int64_t kMaxStep = 64;
+    Block *body = loop.getAfterBody();
+    auto next =
+        loop.getYieldOp().getResults().empty()
+            ? arith::AddIOp()
+            : loop.getYieldOp().getOperand(0).getDefiningOp<arith::AddIOp>();
+    std::optional<int64_t> step =
+        next ? getConstantIntValue(next.getRhs()) : std::nullopt;
+    const int64_t trips = llvm::bit_floor(static_cast<uint64_t>(
+        kPollDistance / std::max<int64_t>(1, costOf(*body, kFewTrips))));
+    if (!step || *step < 1 || *step > kMaxStep || !llvm::isPowerOf2_64(*step) ||
+        body->getNumArguments() == 0 || next.getLhs() != body->getArgument(0) ||
+        trips <= 1)
+      return pollIn(body);
+    auto b = OpBuilder::atBlockBegin(body);
+    pollInLast(b, loop.getLoc(), body->getArgument(0), trips, *step);
   }
 
   void poll(OpBuilder &b, Location loc) {

@@ -127,3 +127,33 @@ func.func @heavy(%n: index) attributes {sdx.kernel} {
   }
   return
 }
+
+// A kernel's search polls in one of so many trips where an index counts them,
+// by itself or by vectors.
+// CHECK-LABEL: func.func @search
+// CHECK: scf.while
+// CHECK: ^bb0(%[[I:.*]]: index, %{{.*}}: i1):
+// CHECK-NEXT: %[[LAST:.*]] = arith.constant [[#%u,MASK:]] : index
+// CHECK-NEXT: %[[PLACE:.*]] = arith.andi %[[I]], %[[LAST]]
+// CHECK-NEXT: %[[FIRST:.*]] = arith.constant [[#MASK - 15]] : index
+// CHECK-NEXT: %[[NOW:.*]] = arith.cmpi uge, %[[PLACE]], %[[FIRST]]
+// CHECK-NEXT: scf.if %[[NOW]] {
+// CHECK: llvm.call @sdx_rt_poll
+func.func @search(%n: index, %a: memref<?xi1>) -> i1 {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %no = arith.constant false
+  %yes = arith.constant true
+  %r:2 = scf.while (%i = %c0, %f = %no) : (index, i1) -> (index, i1) {
+    %more = arith.cmpi slt, %i, %n : index
+    %open = arith.xori %f, %yes : i1
+    %on = arith.andi %more, %open : i1
+    scf.condition(%on) %i, %f : index, i1
+  } do {
+  ^bb0(%i: index, %f: i1):
+    %is = memref.load %a[%i] : memref<?xi1>
+    %next = arith.addi %i, %c16 : index
+    scf.yield %next, %is : index, i1
+  }
+  return %r#1 : i1
+}
