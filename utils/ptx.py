@@ -48,6 +48,15 @@ FORMS = {
         "g (float16[128, 3072] x, float16[3072, 768] w) => (float16[128, 768] y) { y = MatMul (x, w) }",
         {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n64k16": 4}},
     ),
+    "product of bytes": (
+        "g (uint8[n, 512] x, int8[512, 256] w) => (int32[n, 256] y) { y = MatMulInteger (x, w) }",
+        {"mma.sync": 8},
+    ),
+    "convolution of f16": (
+        "g (float16[n, 64, 56, 56] x, float16[64, 64, 3, 3] w, float16[64] b) => (float16[n, 64, 56, 56] y) "
+        "{ c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }",
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "im2col": 1}},
+    ),
     "products of f16 in rows of odd sizes": (
         "g (float16[n, 500] x, float16[500, 252] w) => (float16[n, 252] y) { y = MatMul (x, w) }",
         {"mma.sync": 8, "ldmatrix": 2},

@@ -52,12 +52,37 @@ LogicalResult SharedMemoryOp::verify() {
   return success();
 }
 
+/// Of images.
+static LogicalResult verifyPixels(TensorMapOp op) {
+  const size_t rank = op.getSizes().size();
+  if (rank < 3 || rank > 5 || op.getBox().size() != 2 || !op.getLower() ||
+      !op.getUpper() || !op.getSteps() || op.getLower()->size() != rank - 2 ||
+      op.getUpper()->size() != rank - 2 || op.getSteps()->size() != rank)
+    return op.emitOpError(
+        "has boxes of channels and pixels, corners in all but "
+        "the first and last dimension, and steps in all");
+  const int64_t most = TensorMapOp::mostCorner(rank - 2);
+  for (ArrayRef<int64_t> corners : {*op.getLower(), *op.getUpper()})
+    for (int64_t corner : corners)
+      if (corner < -most - 1 || corner > most)
+        return op.emitOpError("has a corner at ")
+               << corner << ", which is from " << -most - 1 << " to " << most;
+  for (int64_t step : *op.getSteps())
+    if (step < 1 || step > TensorMapOp::kMostStep)
+      return op.emitOpError("has a step of ") << step << ", which is 1 to 8";
+  return success();
+}
+
 LogicalResult TensorMapOp::verify() {
   const size_t rank = getSizes().size();
-  if (rank < 1 || rank > 5 || getBox().size() != rank)
+  if (getLower() || getUpper() || getSteps()) {
+    if (failed(verifyPixels(*this)))
+      return failure();
+  } else if (rank < 1 || rank > 5 || getBox().size() != rank) {
     return emitOpError("has ")
            << rank << " sizes and a box of " << getBox().size()
            << "; both are of 1 to 5 dimensions";
+  }
   for (int64_t size : getBox())
     if (size < 1 || size > 256)
       return emitOpError("copies boxes of 1 to 256 elements in each dimension, "

@@ -49,18 +49,44 @@ def NV_TensorMapOp : Op<NV_Dialect, "tensor_map", [Pure]> {
     element's bytes multiples of 16. The host makes it; a kernel has its
     address, that of a parameter.
 
+    With corners the source is images with channels last, and a box as many
+    channels, of as many pixels that follow each other, row by row and image by
+    image, where windows begin (im2col): `steps` apart in an image from `lower`
+    on, up to `upper` behind its end. A copy is of what lies some offsets behind
+    these pixels.
+
     ```mlir
     %map = nv.tensor_map %x sizes(%k, %m) box [64, 128] swizzle 128
         : memref<?x512xf16, #gpu.address_space<global>>
+    %images = nv.tensor_map %y sizes(%c, %w, %h, %n) box [64, 128] swizzle 128
+        lower [-1, -1] upper [-1, -1] steps [1, 2, 2, 1]
+        : memref<?x56x56x64xf16, #gpu.address_space<global>>
     ```
   }];
   let arguments = (ins AnyMemRef:$source, Variadic<Index>:$sizes,
                        DenseI64ArrayAttr:$box, I64Attr:$swizzle,
-                       UnitAttr:$tf32);
+                       UnitAttr:$tf32,
+                       OptionalAttr<DenseI64ArrayAttr>:$lower,
+                       OptionalAttr<DenseI64ArrayAttr>:$upper,
+                       OptionalAttr<DenseI64ArrayAttr>:$steps);
   let results = (outs NV_Pointer:$map);
   let assemblyFormat = [{
     $source `sizes` `(` $sizes `)` `box` $box `swizzle` $swizzle
-    (`tf32` $tf32^)? attr-dict `:` type($source)
+    (`tf32` $tf32^)? (`lower` $lower^)? (`upper` $upper^)? (`steps` $steps^)?
+    attr-dict `:` type($source)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether boxes are of pixels that follow each other.
+    bool isImage() { return getLower().has_value(); }
+    /// The largest number that a corner can be from 0 in an image of so many
+    /// dimensions, and an offset.
+    static int64_t mostCorner(int64_t spatial) {
+      return spatial == 1 ? 32767 : spatial == 2 ? 127 : 15;
+    }
+    static int64_t mostOffset(int64_t spatial) {
+      return 2 * mostCorner(spatial) + 1;
+    }
+    static constexpr int64_t kMostStep = 8;
   }];
   let hasVerifier = 1;
 }

@@ -135,17 +135,28 @@ void sdx_rt_device_copy(int64_t kind, void *target, const void *source,
 enum {
   /// The address of the first element.
   SDX_RT_MAP_ADDRESS = 0,
-  /// The type of elements, the number of dimensions from bit 8 on, and from bit
-  /// 16 on the bytes of which each row of a box is swizzled: 0, 32, 64 or 128.
+  /// The type of elements, the number of dimensions from bit 8 on, from bit 16
+  /// on the bytes of which each row of a box is swizzled: 0, 32, 64 or 128; and
+  /// SDX_RT_MAP_IMAGE.
   SDX_RT_MAP_FORM = 1,
   /// Elements of each dimension.
   SDX_RT_MAP_SIZES = 2,
   /// Bytes from one element to the next of each dimension but the first.
   SDX_RT_MAP_STRIDES = 7,
-  /// Elements of a box.
+  /// Elements of a box; of an image the channels and the pixels.
   SDX_RT_MAP_BOX = 11,
+  /// Of an image, whose pixels follow each other in a bounding box (im2col):
+  /// the
+  /// box's corners, from the image's beginning and end on, 16 bits for each
+  /// dimension but the first and the last, and the steps between pixels, 8 bits
+  /// for each dimension.
+  SDX_RT_MAP_LOWER = 13,
+  SDX_RT_MAP_UPPER = 14,
+  SDX_RT_MAP_STEPS = 15,
   SDX_RT_MAP_WORDS = 16
 };
+/// Of SDX_RT_MAP_FORM.
+enum { SDX_RT_MAP_IMAGE = 1 << 24 };
 /// Types of a tensor map's elements. f32 is rounded to tf32 where it says so.
 enum {
   SDX_RT_MAP_U8 = 0,

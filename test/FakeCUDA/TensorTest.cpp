@@ -87,6 +87,68 @@ TEST(Tensor, CopiesABoxWithItsSwizzle) {
     }
 }
 
+// Eight pixels of 3 images of 4 x 5, which have 64 channels, in steps of 2 x 1
+// from a row and a column before the image on, each seen by the tap (2, 1).
+TEST(Tensor, CopiesPixelsOfImages) {
+  std::string body =
+      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\nmov.b32 %r1, 0;\n"
+      "mov.b32 %r2, 3;\nmov.b32 %r3, 1;\nmov.b32 %r4, 1;\n"
+      "mov.b16 %rs1, 1;\nmov.b16 %rs2, 2;\n" +
+      copyAndWait(
+          "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::"
+          "complete_tx::bytes [dynamic], [%rd1, {%r1, %r2, %r3, %r4}], "
+          "[dynamic+16384], {%rs1, %rs2};",
+          1024) +
+      R"(
+    shl.b32 %r3, %r31, 4;
+    add.u32 %r3, %r3, %r30;
+    ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3];
+    mul.wide.u32 %rd3, %r31, 16;
+    add.s64 %rd2, %rd2, %rd3;
+    st.global.v4.b32 [%rd2], {%r4, %r5, %r6, %r7};)";
+  PtxKernel kernel(body, 2, kShared);
+  std::vector<uint16_t> values(3 * 4 * 5 * 64);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = uint16_t(i + 1);
+  TensorMap map;
+  map.type = 6;
+  map.rank = 4;
+  map.swizzle = 3;
+  map.address = kernel.put(values);
+  map.strides = {128, 128 * 5, 128 * 20, 0};
+  map.sizes = {64, 5, 4, 3, 0};
+  map.isIm2col = 1;
+  map.box = {64, 8};
+  map.elementStrides = {1, 1, 2, 1, 0};
+  map.lower = {-1, -1};
+  map.upper = {-1, 0};
+  uint64_t maps = kernel.put(std::vector<TensorMap>{map});
+  uint64_t out = kernel.put(std::vector<uint16_t>(8 * 64));
+  ASSERT_EQ(kernel.run({maps, out}, 64, 1, 16392), "");
+  auto result = kernel.get<uint16_t>(out, 8 * 64);
+  // The bounding box has columns -1 to 3, and rows -1, 1 and 3.
+  int w = 3, h = 1, n = 1;
+  for (int row = 0; row < 8; ++row) {
+    const int x = w + 1, y = h + 2;
+    const bool inside = x < 5 && y < 4 && n < 3;
+    for (int column = 0; column < 64; ++column) {
+      int chunk = (column / 8) ^ row;
+      int expected =
+          inside ? values[size_t(((n * 4 + y) * 5 + x) * 64 + column)] : 0;
+      EXPECT_EQ(result[size_t(row * 64 + chunk * 8 + column % 8)], expected)
+          << row << ", " << column;
+    }
+    if (++w > 3) {
+      w = -1;
+      h += 2;
+      if (h > 3) {
+        h = -1;
+        ++n;
+      }
+    }
+  }
+}
+
 TEST(Tensor, CopiesBytesInAndOut) {
   std::string body =
       "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n" +

@@ -1,14 +1,17 @@
 """Convolutions of 16 bits, and what is between them, with channels last on a device."""
 
+import subprocess
+
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
-from device_models import run_on_device
+from device_models import BUILD, run_on_device
 from onnx import numpy_helper, parser
 
 
-def check(text, feeds, weights, tolerance=2e-3):
-    """The device's results against those of onnxruntime in f32, of the same numbers."""
+def check(text, feeds, weights, tolerance=2e-3, folder=None, has=()):
+    """The device's results against those of onnxruntime in f32, of the same numbers. Its kernels have these instructions."""
     rng = np.random.default_rng(len(text))
     values = {}
     for name, shape in weights.items():
@@ -21,6 +24,11 @@ def check(text, feeds, weights, tolerance=2e-3):
         for name, value in values.items():
             model.graph.initializer.append(numpy_helper.from_array(value if kind == "float16" else value.astype(np.float32), name))
         models.append(model)
+    if has:
+        onnx.save(models[0], folder / "model.onnx")
+        tool = [BUILD / "bin" / "sardonyx", "compile", folder / "model.onnx", "--device", "sm_90a", "--to", "ptx"]
+        ptx = subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+        assert all(word in ptx for word in has), has
     (given,) = run_on_device(models[0], [inputs])
     wide = {name: value.astype(np.float32) for name, value in inputs.items()}
     expected = onnxruntime.InferenceSession(models[1].SerializeToString()).run(None, wide)
@@ -49,6 +57,26 @@ def test_conv(image, filters, attributes):
     sides = ", ".join("n" if i == 0 else str(filters[0]) if i == 1 else f"s{i}" for i in range(len(image)))
     text = f"m (half[{sizes}] x) => (half[{sides}] y) {{ c = Conv<{attributes}>(x, w, b)  y = Relu(c) }}"
     check(text, {"x": image}, {"w": filters, "b": filters[:1]})
+
+
+WIDE = [
+    # Of as many channels as the hardware copies at a time.
+    ((2, 64, 9, 11), (72, 64, 3, 3), "pads = [1, 1, 1, 1]"),
+    ((3, 64, 13, 10), (40, 64, 3, 2), "strides = [2, 3], pads = [1, 0, 2, 1], dilations = [1, 2]"),
+    ((5, 128, 9, 12), (24, 128, 1, 1), "strides = [2, 2]"),
+    ((2, 40, 9, 8), (24, 40, 1, 1), "group = 1"),
+    ((2, 128, 70), (24, 128, 5), "strides = [2], pads = [2, 1]"),
+    ((2, 64, 5, 6, 4), (16, 64, 2, 3, 2), "pads = [1, 0, 1, 0, 1, 1], strides = [1, 2, 1]"),
+]
+
+
+@pytest.mark.parametrize("image, filters, attributes", WIDE, ids=range(len(WIDE)))
+def test_conv_by_warpgroups(image, filters, attributes, tmp_path):
+    """Windows that TMA finds (im2col), of open numbers of images."""
+    sizes = ", ".join("n" if i == 0 else str(size) for i, size in enumerate(image))
+    sides = ", ".join("n" if i == 0 else str(filters[0]) if i == 1 else f"s{i}" for i in range(len(image)))
+    text = f"m (half[{sizes}] x) => (half[{sides}] y) {{ c = Conv<{attributes}>(x, w, b)  y = Relu(c) }}"
+    check(text, {"x": image}, {"w": filters, "b": filters[:1]}, folder=tmp_path, has=["wgmma.mma_async"])
 
 
 def test_a_residual_network():

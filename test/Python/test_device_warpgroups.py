@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from device_models import BUILD, run_on_device
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 RANDOM = np.random.default_rng(17)
 TYPES = {"f16": (np.float16, TensorProto.FLOAT16, 2**-11), "bf16": (ml_dtypes.bfloat16, TensorProto.BFLOAT16, 2**-8)}
@@ -60,6 +60,16 @@ def product(kind, k, n, transposed=False, ends="", batch=(), weights=()):
     return model, np.swapaxes(w, -1, -2) if transposed else w, tensors["b"]
 
 
+def choose(model, given, folder, *options):
+    """The settings by which the model's product goes by a plan."""
+    onnx.save(model, folder / "model.onnx")
+    command = [BUILD / "bin" / "sardonyx", "plan", folder / "model.onnx", "--device", "sm_90a", *options]
+    text, count = re.subn(r"#nv\.matmul_plan<[^>]*>", given, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert count == 1, text
+    (folder / "plan").write_text(text)
+    return {"plan": str(folder / "plan")}
+
+
 def check(kind, made, ends="", batch=(), rows=ROWS, given=None, folder=None):
     dtype, _, unit = TYPES[kind]
     model, w, b = made
@@ -69,14 +79,7 @@ def check(kind, made, ends="", batch=(), rows=ROWS, given=None, folder=None):
         feeds.append({"x": numbers((*batch, m, w.shape[-2]), dtype)})
         if "residual" in ends:
             feeds[-1]["r"] = numbers((*batch, m, w.shape[-1]), dtype)
-    settings = {}
-    if given:
-        onnx.save(model, folder / "model.onnx")
-        command = [BUILD / "bin" / "sardonyx", "plan", folder / "model.onnx", "--device", "sm_90a"]
-        text, count = re.subn(r"#nv\.matmul_plan<[^>]*>", given, subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        assert count == 1, text
-        settings["plan"] = str(folder / "plan")
-        (folder / "plan").write_text(text)
+    settings = choose(model, given, folder) if given else {}
     inputs = [{name: array.astype(np.float32 if kind == "bf16" else dtype) for name, array in feed.items()} for feed in feeds]
     for feed, (y,) in zip(feeds, run_on_device(model, inputs, **settings), strict=True):
         x = feed["x"].astype(np.float64)
@@ -120,6 +123,20 @@ def test_narrow_tiles(tmp_path):
 @pytest.mark.parametrize("weights", [(), (3,)], ids=["one", "each"])
 def test_batches(weights):
     check("f16", product("f16", 136, 200, batch=(3,), weights=weights), batch=(3,), rows=[65, 20, 20, 20])
+
+
+@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 40, 4, 2)])
+def test_tf32(tile, tmp_path):
+    """Weights of f32 are transposed for it, both operands rounded to 11 bits."""
+    x, w = numbers((70, 264), np.float32), numbers((264, 200), np.float32)
+    model = parser.parse_model('<ir_version: 10, opset_import: ["" : 21]> g (float[m, 264] x) => (float[m, 200] y) <float[264, 200] w> { y = MatMul (x, w) }')
+    model.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    settings = {"precision": "tf32", **(choose(model, plan(*tile, k=32), tmp_path, "--precision", "tf32") if tile else {})}
+    assert "f32.tf32.tf32" in ptx_of(model, tmp_path, "sm_90a", "--precision", "tf32")
+    ((y,),) = run_on_device(model, [{"x": x}], **settings)
+    exact, size = x.astype(np.float64) @ w.astype(np.float64), np.abs(x).astype(np.float64) @ np.abs(w)
+    error = np.abs(y - exact)
+    assert (error <= 2**-10 * size).all() and error.max() > 2**-16 * size.mean()
 
 
 def test_what_is_chosen(tmp_path):

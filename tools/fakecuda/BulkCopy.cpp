@@ -20,11 +20,17 @@ struct Chunk {
   unsigned bytes, begin, end;
 };
 
+/// Where a copy begins in a tensor; in one that is an image, how far from the
+/// pixels of the bounding box those lie that are copied.
+struct Origin {
+  std::array<int32_t, 5> at = {};
+  std::array<int32_t, 3> offsets = {};
+};
+
 /// The box of a tensor that a copy moves.
 class Box {
 public:
-  Box(const TensorMap &map, const std::array<int32_t, 5> &origin,
-      uint32_t shared)
+  Box(const TensorMap &map, const Origin &origin, uint32_t shared)
       : map(map), origin(origin), shared(shared) {}
 
   static unsigned elementBytes(const TensorMap &map) {
@@ -33,7 +39,7 @@ public:
   }
   uint32_t bytes() const {
     uint32_t all = elementBytes(map);
-    for (unsigned i = 0; i < map.rank; ++i)
+    for (unsigned i = 0; i < (map.isIm2col ? 2u : map.rank); ++i)
       all *= map.box[i];
     return all;
   }
@@ -46,12 +52,43 @@ private:
     return address ^ (address >> 7 & kRows[map.swizzle & 3]) << 4;
   }
 
+  /// Of a row of the box: where it is in all dimensions but the first.
+  std::array<int64_t, 5> locateTiled(uint32_t row) const;
+  std::array<int64_t, 5> locatePixel(uint32_t row) const;
+
   const TensorMap &map;
-  std::array<int32_t, 5> origin;
+  Origin origin;
   uint32_t shared;
 };
 
 } // namespace
+
+std::array<int64_t, 5> Box::locateTiled(uint32_t row) const {
+  std::array<int64_t, 5> at = {};
+  for (unsigned i = 1; i < map.rank; ++i) {
+    at[i] = origin.at[i] + int64_t(row % map.box[i]) *
+                               std::max<unsigned>(map.elementStrides[i], 1);
+    row /= map.box[i];
+  }
+  return at;
+}
+
+/// From the first pixel on each step leads to the next one of the bounding box,
+/// then of its next row and image.
+std::array<int64_t, 5> Box::locatePixel(uint32_t row) const {
+  std::array<int64_t, 5> at = {};
+  int64_t steps = row;
+  for (unsigned i = 1; i + 1 < map.rank; ++i) {
+    const int64_t lower = map.lower[i - 1], step = map.elementStrides[i];
+    const int64_t length = int64_t(map.sizes[i]) + map.upper[i - 1] - lower;
+    const int64_t count = (length + step - 1) / step;
+    steps += (origin.at[i] - lower) / step;
+    at[i] = lower + steps % count * step + origin.offsets[i - 1];
+    steps /= count;
+  }
+  at[map.rank - 1] = origin.at[map.rank - 1] + steps;
+  return at;
+}
 
 bool Box::visit(const std::function<bool(const Chunk &)> &visit) const {
   unsigned element = elementBytes(map);
@@ -59,16 +96,14 @@ bool Box::visit(const std::function<bool(const Chunk &)> &visit) const {
   for (uint32_t row = 0; row < rows; ++row) {
     uint64_t address = map.address;
     bool inside = true;
-    uint32_t rest = row;
+    const std::array<int64_t, 5> place =
+        map.isIm2col ? locatePixel(row) : locateTiled(row);
     for (unsigned i = 1; i < map.rank; ++i) {
-      int64_t at = origin[i] + int64_t(rest % map.box[i]) *
-                                   std::max<unsigned>(map.elementStrides[i], 1);
-      rest /= map.box[i];
-      inside = inside && at >= 0 && at < int64_t(map.sizes[i]);
-      address += uint64_t(at) * map.strides[i - 1];
+      inside = inside && place[i] >= 0 && place[i] < int64_t(map.sizes[i]);
+      address += uint64_t(place[i]) * map.strides[i - 1];
     }
     for (uint32_t at = 0; at < rowBytes; at += 16) {
-      int64_t first = int64_t(origin[0]) * element + at;
+      int64_t first = int64_t(origin.at[0]) * element + at;
       int64_t end = int64_t(map.sizes[0]) * element - first;
       Chunk chunk = {swizzle(shared + row * rowBytes + at),
                      address + uint64_t(first), std::min(16u, rowBytes - at), 0,
@@ -107,6 +142,17 @@ static void loadChunk(const TensorMap &map, const Chunk &chunk, char *memory) {
   }
 }
 
+/// Whether there is a bounding box to go over.
+static bool hasPixels(const TensorMap &map) {
+  if (map.rank < 3 || map.box[1] == 0)
+    return false;
+  for (unsigned i = 1; i + 1 < map.rank; ++i)
+    if (map.elementStrides[i] == 0 ||
+        int64_t(map.sizes[i]) + map.upper[i - 1] <= map.lower[i - 1])
+      return false;
+  return true;
+}
+
 static bool readMap(Warp &warp, unsigned lane, uint64_t address,
                     TensorMap &map) {
   char *memory =
@@ -115,7 +161,8 @@ static bool readMap(Warp &warp, unsigned lane, uint64_t address,
     return false;
   memcpy(&map, memory, sizeof map);
   if (map.magic == TensorMap::kMagic && map.rank >= 1 && map.rank <= 5 &&
-      Box::elementBytes(map) && map.swizzle <= 3 && map.box[0] > 0)
+      Box::elementBytes(map) && map.swizzle <= 3 && map.box[0] > 0 &&
+      (!map.isIm2col || hasPixels(map)))
     return true;
   warp.fault(lane, "the parameter isn't a tensor map");
   return false;
@@ -133,18 +180,33 @@ static Mbarrier *findMbarrier(Warp &warp, unsigned lane, uint64_t address) {
 // The coordinates are the operands of the instruction. b: the tensor map; a:
 // the address in shared memory; c: the mbarrier, whose offset is in target.
 static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
-                    TensorMap &map, std::array<int32_t, 5> &origin,
-                    uint32_t &shared) {
+                    TensorMap &map, Origin &origin, uint32_t &shared) {
   if (!readMap(warp, lane, warp.get(instruction.b, lane), map) ||
       !warp.mayTouchDevice(lane, /*writes=*/false))
     return false;
-  if (map.rank != instruction.count) {
+  const bool isIm2col = instruction.flag;
+  if (bool(map.isIm2col) != isIm2col) {
+    warp.fault(lane, "the tensor map is of another mode");
+    return false;
+  }
+  if (map.rank + (isIm2col ? map.rank - 2u : 0u) != instruction.count) {
     warp.fault(lane, "the tensor map has rank " + std::to_string(map.rank));
     return false;
   }
+  auto operand = [&](unsigned i) {
+    return warp.get(warp.program.operands[instruction.first + i], lane);
+  };
   for (unsigned i = 0; i < map.rank; ++i)
-    origin[i] =
-        int32_t(warp.get(warp.program.operands[instruction.first + i], lane));
+    origin.at[i] = int32_t(operand(i));
+  for (unsigned i = 0; isIm2col && i + 2u < map.rank; ++i) {
+    origin.offsets[i] = uint16_t(operand(map.rank + i));
+    const int64_t start = origin.at[i + 1] - map.lower[i];
+    if (start < 0 || start % map.elementStrides[i + 1] ||
+        origin.at[i + 1] >= int64_t(map.sizes[i + 1]) + map.upper[i]) {
+      warp.fault(lane, "the first pixel is none of the bounding box");
+      return false;
+    }
+  }
   shared =
       uint32_t(warp.get(instruction.a, lane) + uint64_t(instruction.offset));
   if (shared % 128) {
@@ -157,7 +219,7 @@ static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
 static void runLoad(Warp &warp, const Instruction &instruction) {
   forLanes(warp.mask, [&](unsigned lane) {
     TensorMap map;
-    std::array<int32_t, 5> origin = {};
+    Origin origin;
     uint32_t shared = 0;
     if (!warp.block.fault.empty() ||
         !prepare(warp, instruction, lane, map, origin, shared))
@@ -201,7 +263,7 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
 static void runStore(Warp &warp, const Instruction &instruction) {
   forLanes(warp.mask, [&](unsigned lane) {
     TensorMap map;
-    std::array<int32_t, 5> origin = {};
+    Origin origin;
     uint32_t shared = 0;
     if (!warp.block.fault.empty() ||
         !prepare(warp, instruction, lane, map, origin, shared))
@@ -349,8 +411,9 @@ bool decodeBulkCopy(Decoder &decoder) {
   }
   if (parts[3] != "tensor")
     return decodeBytes(decoder);
-  if (decoder.has("im2col") || decoder.has("multicast::cluster") ||
-      decoder.has("tile::gather4") || parts.size() < 7)
+  const bool isIm2col = decoder.has("im2col");
+  if (decoder.has("multicast::cluster") || decoder.has("tile::gather4") ||
+      parts.size() < 7 || (isIm2col && parts[5] == "global"))
     return false;
   decoder.program->checksRaces = false;
   if (parts[5] == "global") {
@@ -363,7 +426,12 @@ bool decodeBulkCopy(Decoder &decoder) {
   decoder.address(decoder.operand(2), instruction.c, offset);
   instruction.target = uint32_t(int32_t(offset));
   decoder.address(decoder.operand(0), instruction.a, instruction.offset);
-  return decodeTensor(decoder, decoder.operand(1));
+  instruction.flag = isIm2col;
+  if (!decodeTensor(decoder, decoder.operand(1)))
+    return false;
+  if (isIm2col)
+    decoder.sources(decoder.operand(3), "u16");
+  return true;
 }
 
 } // namespace sardonyx::fakecuda

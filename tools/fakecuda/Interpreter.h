@@ -67,9 +67,9 @@ private:
   size_t allocated = 0;
 };
 
-/// What cuTensorMapEncodeTiled makes: it describes a tensor in device memory to
-/// the copies by cp.async.bulk.tensor. Kernels take it as a parameter of 128
-/// bytes, or read it from device memory.
+/// What cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col make: it describes a
+/// tensor in device memory to the copies by cp.async.bulk.tensor. Kernels take
+/// it as a parameter of 128 bytes, or read it from device memory.
 struct alignas(64) TensorMap {
   static constexpr uint32_t kMagic = 0x70616d74;
 
@@ -83,6 +83,11 @@ struct alignas(64) TensorMap {
   std::array<uint32_t, 5> sizes = {};   ///< Elements; the innermost first.
   std::array<uint16_t, 5> box = {};     ///< Elements that a copy moves.
   std::array<uint8_t, 5> elementStrides = {};
+  /// Copies are of box[0] channels of box[1] pixels, which follow each other in
+  /// the bounding box of an image that begins at `lower` and ends at `upper`
+  /// from its size on; the image's innermost dimension first.
+  uint8_t isIm2col = 0;
+  std::array<int16_t, 3> lower = {}, upper = {};
 };
 static_assert(sizeof(TensorMap) == 128);
 

@@ -57,18 +57,32 @@ Result<TiledTensor> runtime::gpu::readTensor(const int64_t *words) {
   TiledTensor tensor;
   const int64_t form = words[SDX_RT_MAP_FORM], rank = form >> 8 & 0xff;
   if (!findType(form & 0xff, tensor.type) ||
-      !findSwizzle(form >> 16, tensor.swizzle) || rank < 1 || rank > 5)
+      !findSwizzle(form >> 16 & 0xff, tensor.swizzle) || form >> 25 ||
+      rank < 1 || rank > 5)
     return Failure{FailureKind::InvalidArgument,
                    "the model's code describes a tensor in a form that is not "
                    "known"};
   tensor.address = static_cast<CUdeviceptr>(words[SDX_RT_MAP_ADDRESS]);
   for (int64_t i = 0; i < rank; ++i) {
     tensor.sizes.push_back(static_cast<uint64_t>(words[SDX_RT_MAP_SIZES + i]));
-    tensor.box.push_back(static_cast<uint32_t>(words[SDX_RT_MAP_BOX + i]));
     if (i > 0)
       tensor.strides.push_back(
           static_cast<uint64_t>(words[SDX_RT_MAP_STRIDES + i - 1]));
   }
+  tensor.isImage = form & SDX_RT_MAP_IMAGE;
+  for (int64_t i = 0; i < (tensor.isImage ? 2 : rank); ++i)
+    tensor.box.push_back(static_cast<uint32_t>(words[SDX_RT_MAP_BOX + i]));
+  if (!tensor.isImage)
+    return tensor;
+  for (int64_t i = 0; i + 2 < rank; ++i) {
+    tensor.lower.push_back(
+        static_cast<int16_t>(words[SDX_RT_MAP_LOWER] >> 16 * i));
+    tensor.upper.push_back(
+        static_cast<int16_t>(words[SDX_RT_MAP_UPPER] >> 16 * i));
+  }
+  for (int64_t i = 0; i < rank; ++i)
+    tensor.steps.push_back(
+        static_cast<uint8_t>(words[SDX_RT_MAP_STEPS] >> 8 * i));
   return tensor;
 }
 
@@ -85,20 +99,34 @@ Result<CUtensorMap> runtime::gpu::encode(Device &device,
     return refuse("it has " + std::to_string(rank) +
                   " dimensions, 1 to 5 are possible");
   // The driver reads as many numbers as there are dimensions.
-  if (tensor.strides.size() != rank - 1 || tensor.box.size() != rank)
+  std::vector<uint32_t> steps = tensor.steps;
+  if (steps.empty())
+    steps.assign(rank, 1);
+  if (tensor.strides.size() != rank - 1 || steps.size() != rank ||
+      tensor.box.size() != (tensor.isImage ? 2 : rank))
     return refuse("the strides or the box have another rank");
+  if (tensor.isImage && (rank < 3 || tensor.lower.size() != rank - 2 ||
+                         tensor.upper.size() != rank - 2))
+    return refuse("the corners have another rank");
   CUtensorMap map = {};
-  std::vector<uint32_t> steps(rank, 1);
-  if (MaybeFailure failure = device.call(
-          "cannot describe a tensor to the device", [&](const Functions &f) {
-            return f.cuTensorMapEncodeTiled(
-                &map, tensor.type, static_cast<uint32_t>(rank),
-                reinterpret_cast<void *>(tensor.address), tensor.sizes.data(),
-                tensor.strides.data(), tensor.box.data(), steps.data(),
-                CU_TENSOR_MAP_INTERLEAVE_NONE, tensor.swizzle,
-                CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-          }))
+  void *address = reinterpret_cast<void *>(tensor.address);
+  auto encodeMap = [&](const Functions &f) {
+    if (tensor.isImage)
+      return f.cuTensorMapEncodeIm2col(
+          &map, tensor.type, static_cast<uint32_t>(rank), address,
+          tensor.sizes.data(), tensor.strides.data(), tensor.lower.data(),
+          tensor.upper.data(), tensor.box[0], tensor.box[1], steps.data(),
+          CU_TENSOR_MAP_INTERLEAVE_NONE, tensor.swizzle,
+          CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+          CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return f.cuTensorMapEncodeTiled(
+        &map, tensor.type, static_cast<uint32_t>(rank), address,
+        tensor.sizes.data(), tensor.strides.data(), tensor.box.data(),
+        steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, tensor.swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  if (MaybeFailure failure =
+          device.call("cannot describe a tensor to the device", encodeMap))
     return *failure;
   return map;
 }

@@ -24,8 +24,15 @@ struct TiledTensor {
   std::vector<uint64_t> sizes;
   /// Bytes from one element to the next, of each dimension but the first.
   std::vector<uint64_t> strides;
-  /// Elements of the box.
+  /// Elements of the box; of an image the channels and how many pixels.
   std::vector<uint32_t> box;
+  /// An image [N,(D),(H),W,C]: copies are of pixels that follow each other, in
+  /// `steps`, in the bounding box that begins at `lower` and ends at `upper`
+  /// from the image's size on, and that lie by the copy's offsets further.
+  bool isImage = false;
+  std::vector<int> lower, upper;
+  /// Of each dimension; empty: 1.
+  std::vector<uint32_t> steps;
   /// How the rows of the box lie in shared memory.
   cuda::CUtensorMapSwizzle swizzle = cuda::CU_TENSOR_MAP_SWIZZLE_NONE;
 };

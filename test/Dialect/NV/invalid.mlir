@@ -98,3 +98,27 @@ module attributes {nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 192, tile_n 
 
 // expected-error @below {{a warpgroup has all columns, 8 to 256 and several times 8; got 64 of 128}}
 module attributes {nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 128, tile_k = 64, part_m = 64, part_n = 64, stages = 4>} {}
+
+// -----
+
+func.func @no_steps(%x: memref<4x5x6x64xf16>, %n: index) {
+  // expected-error @below {{has boxes of channels and pixels, corners in all but the first and last dimension, and steps in all}}
+  %0 = nv.tensor_map %x sizes(%n, %n, %n, %n) box [64, 64] swizzle 128 lower [0, 0] upper [0, 0] : memref<4x5x6x64xf16>
+  return
+}
+
+// -----
+
+func.func @far_corner(%x: memref<4x5x6x64xf16>, %n: index) {
+  // expected-error @below {{has a corner at -129, which is from -128 to 127}}
+  %0 = nv.tensor_map %x sizes(%n, %n, %n, %n) box [64, 64] swizzle 128 lower [0, -129] upper [0, 0] steps [1, 1, 1, 1] : memref<4x5x6x64xf16>
+  return
+}
+
+// -----
+
+func.func @long_step(%x: memref<4x5x6x64xf16>, %n: index) {
+  // expected-error @below {{has a step of 9, which is 1 to 8}}
+  %0 = nv.tensor_map %x sizes(%n, %n, %n, %n) box [64, 64] swizzle 128 lower [0, 0] upper [0, 0] steps [1, 9, 1, 1] : memref<4x5x6x64xf16>
+  return
+}

@@ -230,3 +230,43 @@ TEST(GPUTensorMap, IsMadeAnewWhereAddressesChange) {
         "cannot launch kernel copy_box: 4 words do not describe 1 tensor maps");
   });
 }
+
+TEST(GPUTensorMap, IsOfPixelsOfImages) {
+  runAlone({}, [] {
+    auto device = openDevice();
+    auto memory = allocate(device, 2 * 9 * 11 * 64 * 2);
+    std::vector<int64_t> words(SDX_RT_MAP_WORDS);
+    words[SDX_RT_MAP_ADDRESS] = static_cast<int64_t>(memory->address());
+    words[SDX_RT_MAP_FORM] =
+        SDX_RT_MAP_F16 | 4 << 8 | 128 << 16 | SDX_RT_MAP_IMAGE;
+    const int64_t sizes[] = {64, 11, 9, 2}, strides[] = {128, 1408, 12672};
+    std::copy_n(sizes, 4, &words[SDX_RT_MAP_SIZES]);
+    std::copy_n(strides, 3, &words[SDX_RT_MAP_STRIDES]);
+    words[SDX_RT_MAP_BOX] = 64;
+    words[SDX_RT_MAP_BOX + 1] = 128;
+    words[SDX_RT_MAP_LOWER] = 0xfffe | 0xffff << 16; // -2, -1
+    words[SDX_RT_MAP_UPPER] = 0xffff | 1 << 16;      // -1, 1
+    words[SDX_RT_MAP_STEPS] = 1 | 2 << 8 | 3 << 16 | 1 << 24;
+    TiledTensor tensor = get(readTensor(words.data()));
+    CUtensorMap map = get(encode(*device, tensor));
+    fakecuda::TensorMap seen;
+    memcpy(&seen, &map, sizeof(seen));
+    EXPECT_EQ(seen.isIm2col, 1);
+    EXPECT_EQ(seen.box, (std::array<uint16_t, 5>{64, 128, 0, 0, 0}));
+    EXPECT_EQ(seen.lower, (std::array<int16_t, 3>{-2, -1, 0}));
+    EXPECT_EQ(seen.upper, (std::array<int16_t, 3>{-1, 1, 0}));
+    EXPECT_EQ(seen.elementStrides, (std::array<uint8_t, 5>{1, 2, 3, 1, 0}));
+    const std::string invalid =
+        kRefused + "invalid argument (CUDA_ERROR_INVALID_VALUE)";
+    TiledTensor other = tensor;
+    other.lower = {-129, 0};
+    EXPECT_EQ(sentenceOf(encode(*device, other)), invalid);
+    other = tensor;
+    other.upper = {-13, 0};
+    EXPECT_EQ(sentenceOf(encode(*device, other)), invalid);
+    other = tensor;
+    other.upper.pop_back();
+    EXPECT_EQ(sentenceOf(encode(*device, other)),
+              kRefused + "the corners have another rank");
+  });
+}

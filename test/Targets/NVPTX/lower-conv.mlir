@@ -55,3 +55,36 @@ func.func private @halves(%x: !x, %w: !w, %y: !y) attributes {sdx.kernel} {
   return
 }
 }
+
+// -----
+
+!x = memref<?x14x16x64xf16, #gpu.address_space<global>>
+!w = memref<96x3x3x64xf16, #gpu.address_space<global>>
+!y = memref<?x7x8x96xf32, #gpu.address_space<global>>
+
+// Channels last, by warpgroups: the hardware goes over the pixels that windows
+// begin at, two apart, and copies channels of one tap of each.
+// CHECK-LABEL: func private @windows
+// CHECK: nv.tensor_map %arg0 sizes(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) box [64, 64] swizzle 128 lower [-1, -1] upper [-1, -1] steps [1, 2, 2, 1]
+// CHECK: nv.tensor_map %arg1 sizes(%{{.*}}, %{{.*}}) box [64, 64] swizzle 128 : memref<96x3x3x64xf16
+// CHECK: nvvm.wgmma.mma_async
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}box[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] im2col[%{{.*}}, %{{.*}}]
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}box[%{{.*}}, %{{.*}}] :
+// CHECK: nv.step = "conv"
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @windows(%x: !x, %w: !w, %y: !y) attributes {sdx.kernel,
+    nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 6>} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<?x14x16x64xf16>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<96x3x3x64xf16>
+  %n = memref.dim %y, %c0 : !y
+  %e = tensor.empty(%n) : tensor<?x7x8x96xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x7x8x96xf32>) -> tensor<?x7x8x96xf32>
+  %r = nv.conv ins(%tx, %tw : tensor<?x14x16x64xf16>, tensor<96x3x3x64xf16>) outs(%z : tensor<?x7x8x96xf32>)
+      {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>,
+       pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<?x7x8x96xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<?x7x8x96xf32>, !y) -> ()
+  return
+}
+}

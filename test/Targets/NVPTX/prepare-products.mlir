@@ -87,3 +87,19 @@ func.func @packed_weights(%x: tensor<?x64xf16>, %w: tensor<32x2x16xi8>, %s: tens
       outs(%z : tensor<?x32xf32>) {bits = 4 : i64, block = 2 : i64} -> tensor<?x32xf32>
   return %r, %q : tensor<?x32xf32>, tensor<?x32xf32>
 }
+
+// -----
+
+// Weights that are rounded to tf32 follow each other along K, for warpgroups.
+// CHECK-LABEL: func @rounded
+// CHECK: %[[W:.*]] = linalg.transpose {{.*}}permutation = [1, 0]
+// CHECK: sdx.matmul ins(%{{.*}}, %[[W]] : tensor<?x64xf32>, tensor<32x64xf32>) {{.*}}transposed
+// CHECK-NOT: linalg.transpose
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func @rounded(%x: tensor<?x64xf32>, %v: tensor<64x32xf32>, %z: tensor<?x32xf32>) -> (tensor<?x32xf32>, tensor<?x32xf32>) {
+  %w = arith.constant dense<1.0> : tensor<64x32xf32>
+  %r = sdx.matmul ins(%x, %w : tensor<?x64xf32>, tensor<64x32xf32>) outs(%z : tensor<?x32xf32>) {nv.tf32} -> tensor<?x32xf32>
+  %q = sdx.matmul ins(%x, %v : tensor<?x64xf32>, tensor<64x32xf32>) outs(%z : tensor<?x32xf32>) {nv.tf32} -> tensor<?x32xf32>
+  return %r, %q : tensor<?x32xf32>, tensor<?x32xf32>
+}
+}

@@ -172,6 +172,24 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
     %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) outs(%z : tensor<128x768xf32>) {transposed} -> tensor<128x768xf32>
     return %r : tensor<128x768xf32>
   }
+  // CHECK-LABEL: func @rounded
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 32, {{.*}}stages = 4>
+  func.func @rounded(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>, %z: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf32>, tensor<4096x4096xf32>) outs(%z : tensor<4096x4096xf32>) {nv.tf32, transposed} -> tensor<4096x4096xf32>
+    return %r : tensor<4096x4096xf32>
+  }
+  // CHECK-LABEL: func @rounded_across
+  // CHECK-SAME: form = mma
+  func.func @rounded_across(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>, %z: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf32>, tensor<4096x4096xf32>) outs(%z : tensor<4096x4096xf32>) {nv.tf32} -> tensor<4096x4096xf32>
+    return %r : tensor<4096x4096xf32>
+  }
+  // CHECK-LABEL: func @bytes
+  // CHECK-SAME: form = mma
+  func.func @bytes(%x: tensor<2048x1024xi8>, %w: tensor<2048x1024xi8>, %z: tensor<2048x2048xi32>) -> tensor<2048x2048xi32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<2048x1024xi8>, tensor<2048x1024xi8>) outs(%z : tensor<2048x2048xi32>) {transposed, lhs_unsigned} -> tensor<2048x2048xi32>
+    return %r : tensor<2048x2048xi32>
+  }
   // Few rows, and rows of odd sizes.
   // CHECK-LABEL: func @sixteen
   // CHECK-SAME: form = mma
@@ -223,10 +241,37 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
 // -----
 
 module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
-  // expected-error@+1 {{of kernel 'types' does not fit: warpgroups multiply matrices of f16 and of bf16}}
+  // expected-error@+1 {{of kernel 'types' does not fit: warpgroups multiply matrices of f16, bf16 and tf32}}
   func.func @types(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
       nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 32, part_m = 64, part_n = 64, stages = 4>} {
     %r = sdx.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
     return %r : tensor<64x64xf32>
+  }
+}
+
+// -----
+
+// Windows whose channels are not those of one copy have another form.
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // CHECK-LABEL: func @windows
+  // CHECK-SAME: form = wgmma, tile_m = 128, tile_n = 128, {{.*}}split = 2
+  func.func @windows(%x: tensor<32x7x7x512xf16>, %w: tensor<512x3x3x512xf16>, %z: tensor<32x7x7x512xf32>) -> tensor<32x7x7x512xf32> attributes {sdx.kernel} {
+    %r = nv.conv ins(%x, %w : tensor<32x7x7x512xf16>, tensor<512x3x3x512xf16>) outs(%z : tensor<32x7x7x512xf32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<32x7x7x512xf32>
+    return %r : tensor<32x7x7x512xf32>
+  }
+  // CHECK-LABEL: func @few_channels
+  // CHECK-SAME: form = mma
+  func.func @few_channels(%x: tensor<32x7x7x32xf16>, %w: tensor<512x3x3x32xf16>, %z: tensor<32x7x7x512xf32>) -> tensor<32x7x7x512xf32> attributes {sdx.kernel} {
+    %r = nv.conv ins(%x, %w : tensor<32x7x7x32xf16>, tensor<512x3x3x32xf16>) outs(%z : tensor<32x7x7x512xf32>)
+        {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64} -> tensor<32x7x7x512xf32>
+    return %r : tensor<32x7x7x512xf32>
+  }
+  // CHECK-LABEL: func @wide_steps
+  // CHECK-SAME: form = mma
+  func.func @wide_steps(%x: tensor<32x63x63x64xf16>, %w: tensor<512x3x3x64xf16>, %z: tensor<32x7x7x512xf32>) -> tensor<32x7x7x512xf32> attributes {sdx.kernel} {
+    %r = nv.conv ins(%x, %w : tensor<32x63x63x64xf16>, tensor<512x3x3x64xf16>) outs(%z : tensor<32x7x7x512xf32>)
+        {strides = array<i64: 9, 9>, dilations = array<i64: 1, 1>, pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, group = 1 : i64} -> tensor<32x7x7x512xf32>
+    return %r : tensor<32x7x7x512xf32>
   }
 }

@@ -63,7 +63,8 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
   let description = [{
     Products of f16 and bf16 that were turned into f32 are taken as they were,
     the right-hand side of products of bytes is transposed, so that its elements
-    follow each other along K, and products without tiles become linalg. All
+    follow each other along K, as are weights of f32 that warpgroups multiply,
+    rounded to tf32, and products without tiles become linalg. All
     convolutions and pools stay, and so do products by packed weights, unless
     blocks of these are no whole words.
 

@@ -211,6 +211,60 @@ private:
     return findFilters(b, pair);
   }
 
+  MappedSource mapRhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    Indices i(b);
+    return MappedSource::matrix(
+        b, weights, {i.constant(countProducts()), i.constant(filters)},
+        {boxCols, boxRows});
+  }
+
+  /// Where a window is a pixel, windows are a matrix. Else the hardware goes
+  /// over the pixels that windows begin at, and copies what lies a tap behind
+  /// them.
+  MappedSource mapLhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    Indices i(b);
+    if (isPointwise(conv))
+      return MappedSource::matrix(b, input, {i.constant(channels), numRows},
+                                  {boxCols, boxRows});
+    SmallVector<Value> extents = {i.constant(channels)};
+    SmallVector<int64_t> lower, upper, steps = {1};
+    for (int64_t dim = spatial - 1; dim >= 0; --dim) {
+      extents.push_back(inputSizes[dim]);
+      lower.push_back(-conv.getPadsBegin()[dim]);
+      upper.push_back(conv.getPadsEnd()[dim] - reachOf(conv, dim));
+      steps.push_back(conv.getStrides()[dim]);
+    }
+    extents.push_back(positions[0]);
+    steps.push_back(1);
+    MappedSource source;
+    source.map = TensorMapOp::create(
+        b, input, extents, {boxCols, boxRows}, kMapRowBytes,
+        getElementTypeOrSelf(input).isF32(), b.getDenseI64ArrayAttr(lower),
+        b.getDenseI64ArrayAttr(upper), b.getDenseI64ArrayAttr(steps));
+    source.find = [this](ImplicitLocOpBuilder &b, Value m,
+                         Value k) -> MappedSource::Place {
+      Indices i(b);
+      SmallVector<Value> kernel;
+      for (int64_t size : conv.getKernelShape())
+        kernel.push_back(i.constant(size));
+      SmallVector<Value> at = i.unflatten(m, positions);
+      SmallVector<Value> tap = i.unflatten(i.div(k, channels), kernel);
+      MappedSource::Place place;
+      place.coordinates.push_back(i.rem(k, channels));
+      for (int64_t dim = spatial - 1; dim >= 0; --dim) {
+        place.coordinates.push_back(
+            i.add(i.mul(at[dim + 1], conv.getStrides()[dim]),
+                  -conv.getPadsBegin()[dim]));
+        place.offsets.push_back(i.mul(tap[dim], conv.getDilations()[dim]));
+      }
+      place.coordinates.push_back(at[0]);
+      return place;
+    };
+    return source;
+  }
+
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
                                 Value n) override {
     Indices i(b);

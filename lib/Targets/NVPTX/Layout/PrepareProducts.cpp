@@ -23,10 +23,17 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 
-/// Tensor cores take bytes that follow each other along K.
-static void transposeBytes(sdx::MatmulOp op) {
-  if (op.getTransposed() ||
-      !op.getLhs().getType().getElementType().isInteger(8))
+/// Tensor cores take bytes that follow each other along K. Warpgroups take f32
+/// so, too, for which weights are transposed once.
+static bool isWantedAlongK(sdx::MatmulOp op) {
+  if (op.getLhs().getType().getElementType().isInteger(8))
+    return true;
+  return op->hasAttr(nv::kTF32Attr) && nv::getTargetOrDefault(op).hasWgmma() &&
+         isWeight(op.getRhs());
+}
+
+static void transposeRhs(sdx::MatmulOp op) {
+  if (op.getTransposed() || !isWantedAlongK(op))
     return;
   OpBuilder b(op);
   SmallVector<int64_t> order = {1, 0};
@@ -47,7 +54,7 @@ struct PrepareProductsPass
     for (sdx::DenseOpInterface op : ops) {
       if (auto matmul = dyn_cast<sdx::MatmulOp>(op.getOperation())) {
         narrowOperands(op, matmul.getLhsMutable(), matmul.getRhsMutable());
-        transposeBytes(matmul);
+        transposeRhs(matmul);
         if (nv::hasTiles(matmul))
           continue;
       } else if (auto conv = dyn_cast<sdx::ConvOp>(op.getOperation())) {

@@ -89,22 +89,13 @@ private:
                          Value numCols, bool isBatched, int64_t boxRows,
                          int64_t boxCols) {
     SmallVector<Value> extents = {numCols, numRows};
-    SmallVector<int64_t> box = {boxCols, boxRows};
+    std::function<Value()> findPair;
     if (isBatched) {
       extents.push_back(sizes.pairs);
-      box.push_back(1);
+      findPair = [this] { return pair; };
     }
-    MappedSource source;
-    source.map = TensorMapOp::create(b, memref, extents, box, kMapRowBytes,
-                                     getElementTypeOrSelf(memref).isF32());
-    source.find = [this, isBatched](ImplicitLocOpBuilder &, Value row,
-                                    Value col) {
-      SmallVector<Value> at = {col, row};
-      if (isBatched)
-        at.push_back(pair);
-      return at;
-    };
-    return source;
+    return MappedSource::matrix(b, memref, extents, {boxCols, boxRows},
+                                findPair);
   }
 
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,

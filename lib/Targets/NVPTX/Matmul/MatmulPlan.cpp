@@ -111,6 +111,18 @@ bool nv::hasTiles(nv::ConvOp op) {
                       op.getGroup());
 }
 
+bool nv::isPointwise(ConvOp op) {
+  auto areAll = [](ArrayRef<int64_t> numbers, int64_t number) {
+    return llvm::all_of(numbers, [&](int64_t n) { return n == number; });
+  };
+  return areAll(op.getKernelShape(), 1) && areAll(op.getStrides(), 1) &&
+         areAll(op.getPadsBegin(), 0) && areAll(op.getPadsEnd(), 0);
+}
+
+int64_t nv::reachOf(ConvOp op, int64_t dim) {
+  return (op.getKernelShape()[dim] - 1) * op.getDilations()[dim];
+}
+
 bool nv::hasTiles(sdx::DequantMatmulOp op) {
   return canUnpack(op) && op.getDepth() > 0 && op.getColumns() > 0;
 }
@@ -160,7 +172,7 @@ static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
 static MatmulPlanAttr chooseWarpgroups(Type type, int64_t pairs, int64_t m,
                                        int64_t n, int64_t k, bool transposed,
                                        TargetAttr target) {
-  constexpr int64_t kMostUsualSplits = 4;
+  constexpr int64_t kMostUsualSplits = 4, kLongSteps = 32;
   const int64_t depth = kMapRowBytes / (type.getIntOrFloatBitWidth() / 8);
   const int64_t steps = llvm::divideCeil(k, depth);
   const int64_t most = std::max<int64_t>(steps / kFewestSteps, 1);
@@ -173,7 +185,10 @@ static MatmulPlanAttr chooseWarpgroups(Type type, int64_t pairs, int64_t m,
     chosen = &tiles;
     blocks = std::max<int64_t>(1, pairs * llvm::divideCeil(m, tiles.m) *
                                       llvm::divideCeil(n, tiles.n));
-    mostSplits = tiles.m > 64 ? 1 : std::min(kMostUsualSplits, most);
+    const int64_t usual = tiles.m == 64        ? kMostUsualSplits
+                          : steps < kLongSteps ? 1
+                                               : 2;
+    mostSplits = std::min(usual, most);
     if (blocks * mostSplits >= wanted)
       break;
     mostSplits = std::min(kMostSplits, most);
@@ -267,16 +282,52 @@ static std::optional<ProductForm> findForm(Operation *op) {
   return findForm(op, types.lhs, types.rhs, types.sum, types.transposed);
 }
 
+/// Why warpgroups cannot multiply windows; empty where they can. A copy is of
+/// channels of one tap.
+static std::string whyNoWindows(nv::ConvOp op) {
+  const int64_t bytes = op.getWeights().getType().getElementTypeBitWidth() / 8;
+  const int64_t channels = op.getWeights().getType().getShape().back();
+  const int64_t spatial = op.getNumSpatialDims();
+  if (op.getGroup() != 1)
+    return "warpgroups compute convolutions of one group";
+  if (nv::isPointwise(op))
+    return channels * bytes % 16 ? "channels are multiples of 16 bytes" : "";
+  if (spatial > 3 || channels * bytes % kMapRowBytes)
+    return "the channels of windows are multiples of " +
+           std::to_string(kMapRowBytes) + " bytes";
+  auto isWithin = [](int64_t corner, int64_t most) {
+    return corner >= -most - 1 && corner <= most;
+  };
+  const int64_t most = TensorMapOp::mostCorner(spatial);
+  for (int64_t dim = 0; dim < spatial; ++dim) {
+    const int64_t reach = nv::reachOf(op, dim);
+    if (!isWithin(-op.getPadsBegin()[dim], most) ||
+        !isWithin(op.getPadsEnd()[dim] - reach, most) ||
+        reach > TensorMapOp::mostOffset(spatial) ||
+        op.getStrides()[dim] > TensorMapOp::kMostStep)
+      return "windows are too large for copies by the hardware";
+  }
+  return "";
+}
+
 /// Why warpgroups cannot multiply what the operation does, the end of a
 /// sentence; empty where they can.
 static std::string whyNoWarpgroups(Operation *op, TargetAttr target) {
   if (!target.hasWgmma())
     return "no warpgroups of " + target.getChip() + " multiply";
   auto matmul = dyn_cast<sdx::MatmulOp>(op);
+  auto conv = dyn_cast<nv::ConvOp>(op);
   const ProductTypes types = nv::getProductTypes(op);
-  if (!matmul || types.lhs != types.rhs || !types.sum.isF32() ||
-      !(types.lhs.isF16() || types.lhs.isBF16()))
-    return "warpgroups multiply matrices of f16 and of bf16";
+  const bool areHalves = types.lhs.isF16() || types.lhs.isBF16();
+  // Bytes of which only one side has a sign would need PTX 8.4, and so a newer
+  // driver.
+  if ((!matmul && !conv) || findForm(op) != ProductForm::Mma ||
+      types.lhs.isInteger())
+    return "warpgroups multiply matrices of f16, bf16 and tf32";
+  if (!areHalves && !types.transposed)
+    return "warpgroups multiply tf32 by what is [N,K]";
+  if (conv)
+    return whyNoWindows(conv);
   // Copies are of rows of whole 16 bytes.
   for (Value operand : {matmul.getLhs(), matmul.getRhs()}) {
     const int64_t row = cast<ShapedType>(operand.getType()).getShape().back();

@@ -28,6 +28,11 @@ bool hasLastTiles(mlir::Operation *conv, mlir::Type element, mlir::Type sum,
 /// Whether its packed weights are unpacked in registers.
 bool hasTiles(sdx::DequantMatmulOp op);
 
+/// Whether each output of a convolution sees one pixel, that of its place.
+bool isPointwise(ConvOp op);
+/// How far the last tap of a window is from its first.
+int64_t reachOf(ConvOp op, int64_t dim);
+
 /// What the kernel of a product multiplies: sdx.matmul, sdx.conv, whose filters
 /// are the left-hand side, nv.conv, whose windows are, or sdx.dequant_matmul,
 /// whose weights are unpacked to the type of the other side.

@@ -14,7 +14,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -40,12 +40,31 @@ static Value asWord(ImplicitLocOpBuilder &b, Value index) {
   return b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
 }
 
+MappedSource MappedSource::matrix(ImplicitLocOpBuilder &b, Value memref,
+                                  ArrayRef<Value> sizes, ArrayRef<int64_t> box,
+                                  std::function<Value()> findPair) {
+  SmallVector<int64_t> boxSizes(box);
+  boxSizes.resize(sizes.size(), 1);
+  MappedSource source;
+  source.map = TensorMapOp::create(b, memref, sizes, boxSizes, kMapRowBytes,
+                                   getElementTypeOrSelf(memref).isF32(),
+                                   /*lower=*/{}, /*upper=*/{}, /*steps=*/{});
+  source.find = [findPair](ImplicitLocOpBuilder &, Value row,
+                           Value col) -> Place {
+    SmallVector<Value> at = {col, row};
+    if (findPair)
+      at.push_back(findPair());
+    return {at, {}};
+  };
+  return source;
+}
+
 WarpgroupTile::WarpgroupTile(const ProductTypes &types, MatmulPlanAttr plan)
     : types(types), plan(plan) {}
 
 int64_t WarpgroupTile::tileBytes() const {
-  const int64_t sums = plan.getTileM() * sumCols() *
-                       (types.sum.getIntOrFloatBitWidth() / 8);
+  const int64_t sums =
+      plan.getTileM() * sumCols() * (types.sum.getIntOrFloatBitWidth() / 8);
   return std::max(plan.getStages() * stageBytes(), sums);
 }
 
@@ -80,9 +99,8 @@ void WarpgroupTile::waitFor(ImplicitLocOpBuilder &b, Value barrier,
 WarpgroupTile::Ring WarpgroupTile::next(ImplicitLocOpBuilder &b, Ring ring) {
   Indices i(b);
   Value stage = i.add(ring.stage, 1);
-  Value isLast =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, stage,
-                            i.constant(plan.getStages()));
+  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, stage,
+                                       i.constant(plan.getStages()));
   Value other = arith::XOrIOp::create(b, ring.phase, word(b, 1));
   return {arith::SelectOp::create(b, isLast, i.constant(0), stage),
           arith::SelectOp::create(b, isLast, other, ring.phase)};
@@ -94,8 +112,8 @@ void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value sharedBytes,
   shared = sharedBytes;
   thread = threadNumber;
   bytes = viewShared(b, shared, 0, {countSharedBytes()}, b.getI8Type());
-  Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
-                                        i.constant(0));
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, i.constant(0));
   {
     auto first = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -134,17 +152,22 @@ void WarpgroupTile::joinWorkers(ImplicitLocOpBuilder &b) {
 
 void WarpgroupTile::copyBox(ImplicitLocOpBuilder &b, const MappedSource &source,
                             Value row, Value col, Value byte, Value barrier) {
-  SmallVector<Value> coordinates;
-  for (Value coordinate : source.find(b, row, col))
+  const MappedSource::Place place = source.find(b, row, col);
+  SmallVector<Value> coordinates, offsets;
+  for (Value coordinate : place.coordinates)
     coordinates.push_back(asWord(b, coordinate));
+  for (Value offset : place.offsets)
+    offsets.push_back(
+        b.createOrFold<arith::IndexCastOp>(b.getI16Type(), offset));
   auto cluster = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
   Value to = LLVM::AddrSpaceCastOp::create(b, cluster, byteAt(b, byte));
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      b, to, source.map, coordinates, barrier, /*im2colOffsets=*/ValueRange(),
+      b, to, source.map, coordinates, barrier, offsets,
       /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
+      offsets.empty() ? NVVM::TMALoadMode::TILE : NVVM::TMALoadMode::IM2COL,
+      /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
       /*predicate=*/Value());
 }
 
@@ -164,8 +187,8 @@ void WarpgroupTile::copyStage(ImplicitLocOpBuilder &b, const MappedSource &lhs,
   if (types.transposed)
     return copyBox(b, rhs, col, k, at, full);
   for (int64_t c = 0; c < plan.getTileN(); c += boxCols())
-    copyBox(b, rhs, k, i.add(col, c), i.add(at, c * rhsBoxRows() * types.rhsBytes()),
-            full);
+    copyBox(b, rhs, k, i.add(col, c),
+            i.add(at, c * rhsBoxRows() * types.rhsBytes()), full);
 }
 
 void WarpgroupTile::copy(ImplicitLocOpBuilder &b, const MappedSource &lhs,
@@ -203,8 +226,8 @@ Value WarpgroupTile::describe(ImplicitLocOpBuilder &b, Value byte,
   const uint64_t columns =
       isAlongK ? 1 : plan.getTileK() * kMapRowBytes / kUnit;
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, bytes);
-  Value address = b.createOrFold<arith::IndexCastOp>(b.getI64Type(),
-                                                     Indices(b).add(base, byte));
+  Value address = b.createOrFold<arith::IndexCastOp>(
+      b.getI64Type(), Indices(b).add(base, byte));
   auto constant = [&](uint64_t value) -> Value {
     return arith::ConstantIntOp::create(b, static_cast<int64_t>(value), 64);
   };
@@ -214,32 +237,23 @@ Value WarpgroupTile::describe(ImplicitLocOpBuilder &b, Value byte,
       b, start, constant(columns << 16 | kEightRows << 32 | kSwizzle128));
 }
 
-static NVVM::WGMMATypes typeOf(Type type, bool isUnsigned) {
+static NVVM::WGMMATypes typeOf(Type type) {
   if (type.isF16())
     return NVVM::WGMMATypes::f16;
-  if (type.isBF16())
-    return NVVM::WGMMATypes::bf16;
-  if (type.isF32())
-    return NVVM::WGMMATypes::tf32;
-  return isUnsigned ? NVVM::WGMMATypes::u8 : NVVM::WGMMATypes::s8;
+  return type.isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::tf32;
 }
 
 Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
                                    Value rhs, Value sums) {
   MLIRContext *context = b.getContext();
   const int64_t depth = kStepBytes / types.lhsBytes();
-  auto shape = NVVM::MMAShapeAttr::get(context, kGroupRows, plan.getTileN(),
-                                       depth);
+  auto shape =
+      NVVM::MMAShapeAttr::get(context, kGroupRows, plan.getTileN(), depth);
   // Along K the next products follow each other in a row; across it are rows.
   constexpr int64_t kUnit = 16;
   const int64_t lhsStep = kStepBytes / kUnit;
   const int64_t rhsStep =
       types.transposed ? lhsStep : depth * kMapRowBytes / kUnit;
-  const bool isInteger = types.sum.isInteger();
-  NVVM::MMAIntOverflowAttr overflow;
-  if (isInteger)
-    overflow = NVVM::MMAIntOverflowAttr::get(context,
-                                             NVVM::MMAIntOverflow::wrapped);
   NVVM::WgmmaFenceAlignedOp::create(b);
   for (int64_t step = 0; step < kMapRowBytes / kStepBytes; ++step) {
     auto advance = [&](Value descriptor, int64_t units) -> Value {
@@ -248,13 +262,11 @@ Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
     };
     sums = NVVM::WgmmaMmaAsyncOp::create(
         b, sums.getType(), sums, advance(lhs, lhsStep), advance(rhs, rhsStep),
-        shape, typeOf(types.lhs, types.isLhsUnsigned),
-        typeOf(types.rhs, types.isRhsUnsigned),
-        isInteger ? NVVM::WGMMATypes::s32 : NVVM::WGMMATypes::f32,
+        shape, typeOf(types.lhs), typeOf(types.rhs), NVVM::WGMMATypes::f32,
         NVVM::WGMMAScaleOut::one, NVVM::WGMMAScaleIn::one,
         NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row,
         types.transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-        overflow);
+        NVVM::MMAIntOverflowAttr());
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(b);
   return sums;
@@ -282,10 +294,9 @@ Value WarpgroupTile::multiply(ImplicitLocOpBuilder &b, Value count) {
     waitFor(b, fullAt(b, ring.stage), ring.phase);
     Value offset = b.createOrFold<arith::IndexCastOp>(
         b.getI64Type(), i.mul(ring.stage, stageBytes() / 16));
-    Value sums =
-        multiplyStage(b, arith::AddIOp::create(b, lhs, offset),
-                      arith::AddIOp::create(b, rhs, offset),
-                      loop.getRegionIterArg(3));
+    Value sums = multiplyStage(b, arith::AddIOp::create(b, lhs, offset),
+                               arith::AddIOp::create(b, rhs, offset),
+                               loop.getRegionIterArg(3));
     // While these are on their way, those before are done: their stage is free.
     NVVM::WgmmaWaitGroupSyncOp::create(b, 1);
     Value hasBefore = arith::CmpIOp::create(
@@ -305,7 +316,8 @@ Value WarpgroupTile::multiply(ImplicitLocOpBuilder &b, Value count) {
   NVVM::WgmmaWaitGroupSyncOp::create(b, 0);
   // Sums take the place of tiles, which all are done with.
   joinWorkers(b);
-  Value tile = viewShared(b, shared, 0, {plan.getTileM(), sumCols()}, types.sum);
+  Value tile =
+      viewShared(b, shared, 0, {plan.getTileM(), sumCols()}, types.sum);
   storeSums(b, loop.getResult(3), tile);
   joinWorkers(b);
   return tile;
@@ -320,12 +332,13 @@ void WarpgroupTile::storeSums(ImplicitLocOpBuilder &b, Value sums, Value tile) {
   auto pair = VectorType::get({2}, types.sum);
   for (int64_t half = 0; half < 2; ++half)
     for (int64_t piece = 0; piece < plan.getTileN() / 8; ++piece) {
-      SmallVector<Value> two;
-      for (int64_t j = 0; j < 2; ++j)
-        two.push_back(
-            LLVM::ExtractValueOp::create(b, sums, 4 * piece + 2 * half + j));
+      Value neighbours = LLVM::PoisonOp::create(b, pair);
+      for (int32_t j = 0; j < 2; ++j)
+        neighbours = LLVM::InsertElementOp::create(
+            b, neighbours,
+            LLVM::ExtractValueOp::create(b, sums, 4 * piece + 2 * half + j),
+            word(b, j));
       Value row = i.add(row0, half * 8), col = i.add(col0, piece * 8);
-      Value neighbours = vector::FromElementsOp::create(b, pair, two);
       Value at = i.add(i.mul(row, sumCols()), col);
       LLVM::StoreOp::create(b, neighbours, addressOf(b, tile, at),
                             /*alignment=*/8);

@@ -27,13 +27,25 @@ inline constexpr int64_t kMapRowBytes = 128;
 
 /// An operand whose tiles are copied by TMA.
 struct MappedSource {
+  /// Coordinates in the tensor, the innermost first, and of an image the
+  /// offsets of what is copied from its pixels.
+  struct Place {
+    llvm::SmallVector<mlir::Value> coordinates, offsets;
+  };
+
   /// An nv.tensor_map of the host.
   mlir::Value map;
-  /// The coordinates of the box that begins at (row, col) of the matrix, the
-  /// innermost first.
-  std::function<llvm::SmallVector<mlir::Value>(
-      mlir::ImplicitLocOpBuilder &b, mlir::Value row, mlir::Value col)>
+  /// Where the box is that begins at (row, col) of the matrix.
+  std::function<Place(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                      mlir::Value col)>
       find;
+
+  /// A matrix of so many rows and columns, or one for each pair, of which
+  /// `findPair` gives the number.
+  static MappedSource matrix(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                             llvm::ArrayRef<mlir::Value> sizes,
+                             llvm::ArrayRef<int64_t> box,
+                             std::function<mlir::Value()> findPair = {});
 };
 
 /// The tiles of a block in shared memory, and their products.
