@@ -445,3 +445,22 @@ func.func private @pixels(%a: memref<3x?xf32>, %out: memref<?x3xi8>) attributes 
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x3xi8>, memref<?x3xi8>) -> ()
   return
 }
+
+// -----
+
+// Rows that are shorter than a register of bytes have shorter vectors.
+
+// CHECK-LABEL: func.func private @short_rows_of_pixels
+// CHECK-COUNT-2: vector.load {{.*}} vector<32xi8>
+// CHECK-COUNT-2: vector.store {{.*}} vector<32xi8>
+func.func private @short_rows_of_pixels(%a: memref<2x40xi8>, %out: memref<40x2xi8>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<2x40xi8> to tensor<2x40xi8>
+  %e = tensor.empty() : tensor<40x2xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%t : tensor<2x40xi8>) outs(%e : tensor<40x2xi8>) {
+  ^bb0(%x: i8, %o: i8):
+    linalg.yield %x : i8
+  } -> tensor<40x2xi8>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<40x2xi8>, memref<40x2xi8>) -> ()
+  return
+}
