@@ -231,6 +231,7 @@ struct FormDispatchesPass
       if (!isHostFunction(func))
         continue;
       const sdx::FusionLimits limits = sdx::getFusionLimits(func);
+      dropUnreadLoops(func);
       dropEmptyResults(func);
       SmallVector<Block *> blocks;
       collectBlocks(func, blocks);
@@ -307,14 +308,18 @@ private:
 
   static void eraseDeadOps(Block &block) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (isOpTriviallyDead(&op) || isUnreadLoop(&op))
+      if (isOpTriviallyDead(&op))
         op.erase();
   }
 
-  /// Whether a loop has lost all results, as nobody reads them. The checks that
-  /// are left in it are not made, like those of any value that nobody reads.
-  static bool isUnreadLoop(Operation *op) {
-    return isa<scf::ForallOp>(op) && op->getNumResults() == 0;
+  /// Drops loops that have lost all results, as nobody reads them. The checks
+  /// that are left in them are not made, like those of any value that nobody
+  /// reads.
+  static void dropUnreadLoops(func::FuncOp func) {
+    func.walk([](scf::ForallOp loop) {
+      if (loop->getNumResults() == 0)
+        loop.erase();
+    });
   }
 };
 
