@@ -31,8 +31,9 @@ def place(tmp_path, monkeypatch):
     """A folder with examples, and a PATH as after an installation."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "python3").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (tmp_path / "bin" / "python3").chmod(0o755)
+    for name in ("python", "python3"):
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{BUILD / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(BUILD / "python"))
     monkeypatch.setenv("SARDONYX_CACHE_DIR", str(tmp_path / "cache"))
@@ -59,6 +60,22 @@ def test_runs(place, page):
             assert printed == text
 
 
+def test_quantise_a_classifier(place):
+    """From the first block to the last; blocks of Python are the files that they name."""
+    page = (ROOT / "docs" / "tutorials" / "QuantizeAClassifier.md").read_text()
+    printed = ""
+    for kind, text in re.findall(r"```(sh|python \S+)\n(.*?)```", page, re.S):
+        if kind != "sh":
+            (place / kind.split()[1]).write_text(text)
+        elif not text.startswith("pip install"):
+            printed += run(place, "bash", "-euo", "pipefail", "-c", text)
+    assert re.search(r"^top1: before 9\d\.\d+ %, after 9\d", printed, re.M)
+    assert "right: 9" in printed and "ended with 3" in printed
+    assert (place / "small.onnx").stat().st_size < 0.3 * (place / "digits.onnx").stat().st_size
+    assert not (place / "tiny.onnx").exists() and "<svg" in (place / "report.html").read_text()
+    assert (place / "narrow8.onnx").stat().st_size < (place / "small.onnx").stat().st_size
+
+
 @pytest.fixture
 def digits(place):
     """What pages that talk of any model call by these names: `model.onnx`, `x.npy`, `feeds` and `labels.npy`."""
@@ -75,10 +92,9 @@ def digits(place):
 
 @pytest.mark.parametrize("page", ["docs/AheadOfTime.md", "docs/Quantization.md"])
 def test_commands_about_any_model(digits, page):
-    """Line by line. Bounds that the machine does not hold end with the status 3, as the page says. There is no GPU; passes by
-    hand are test/Quantization/test_passes.py's."""
+    """Line by line. Bounds that the machine does not hold end with the status 3, as the page says. There is no GPU."""
     for language, text in blocks(page):
-        if language != "sh" or "nvidia" in text or "onnx-opt" in text:
+        if language != "sh" or "nvidia" in text:
             continue
         for line in text.replace("\\\n", " ").splitlines():
             done = subprocess.run(["bash", "-c", line], cwd=digits, capture_output=True, text=True, timeout=600)

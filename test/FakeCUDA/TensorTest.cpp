@@ -52,6 +52,15 @@ static std::string copyAndWait(const std::string &copies, unsigned bytes) {
   )";
 }
 
+/// Each thread stores 16 bytes of what was copied, at %rd2.
+static const std::string kStoreBox = R"(
+    shl.b32 %r3, %r31, 4;
+    add.u32 %r3, %r3, %r30;
+    ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3];
+    mul.wide.u32 %rd3, %r31, 16;
+    add.s64 %rd2, %rd2, %rd3;
+    st.global.v4.b32 [%rd2], {%r4, %r5, %r6, %r7};)";
+
 static const std::string kCopy =
     "cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::"
     "bytes ";
@@ -63,13 +72,7 @@ TEST(Tensor, CopiesABoxWithItsSwizzle) {
                      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r2}], "
                                          "[dynamic+16384];",
                                  1024) +
-                     R"(
-    shl.b32 %r3, %r31, 4;
-    add.u32 %r3, %r3, %r30;
-    ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3];
-    mul.wide.u32 %rd3, %r31, 16;
-    add.s64 %rd2, %rd2, %rd3;
-    st.global.v4.b32 [%rd2], {%r4, %r5, %r6, %r7};)";
+                     kStoreBox;
   PtxKernel kernel(body, 2, kShared);
   std::vector<uint16_t> values(10 * 64);
   for (size_t i = 0; i < values.size(); ++i)
@@ -99,13 +102,7 @@ TEST(Tensor, CopiesPixelsOfImages) {
           "complete_tx::bytes [dynamic], [%rd1, {%r1, %r2, %r3, %r4}], "
           "[dynamic+16384], {%rs1, %rs2};",
           1024) +
-      R"(
-    shl.b32 %r3, %r31, 4;
-    add.u32 %r3, %r3, %r30;
-    ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%r3];
-    mul.wide.u32 %rd3, %r31, 16;
-    add.s64 %rd2, %rd2, %rd3;
-    st.global.v4.b32 [%rd2], {%r4, %r5, %r6, %r7};)";
+      kStoreBox;
   PtxKernel kernel(body, 2, kShared);
   std::vector<uint16_t> values(3 * 4 * 5 * 64);
   for (size_t i = 0; i < values.size(); ++i)

@@ -6,6 +6,7 @@ import pytest
 from running import check, decibels, ours, peers
 
 from sardonyx.quantization import Plan, apply_plan, quantize_static
+from sardonyx.quantization.graph_index import GraphIndex
 from sardonyx.quantization.kernel_values import values_within_kernels
 
 
@@ -16,7 +17,7 @@ def draw(random, *shape):
 def within(text, **constants):
     weights = "".join(f", float {name} = {{{value}}}" for name, value in constants.items())
     graph = onnx.parser.parse_graph(text.replace("<>", f"<{weights[2:]}>"))
-    return values_within_kernels(graph)
+    return values_within_kernels(GraphIndex(graph))
 
 
 def test_chains_behind_products():

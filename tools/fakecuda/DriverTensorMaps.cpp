@@ -146,30 +146,40 @@ static CUresult begin(DriverState &state, const std::string &name,
 
 static_assert(sizeof(TensorMap) == sizeof(CUtensorMap), "");
 
+/// Writes a map. `finish` fills in what is of its kind, or tells why it can't.
+template <typename F>
+static CUresult encode(const std::string &name, CUtensorMap *map,
+                       const Given &given, F finish) {
+  DriverState &state = DriverState::get();
+  return state.call(name.c_str(), Needs::Context, [&] {
+    TensorMap made;
+    CUresult code = begin(state, name, map, given, made);
+    if (code != CUDA_SUCCESS)
+      return code;
+    std::string why = finish(made);
+    if (!why.empty())
+      return state.tell(CUDA_ERROR_INVALID_VALUE, name + ": " + why);
+    memcpy(map, &made, sizeof(made));
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuda::cuTensorMapEncodeTiled(
     CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
     const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
     const cuuint32_t *steps, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
     CUtensorMapFloatOOBfill fill) {
-  DriverState &state = DriverState::get();
-  return state.call("cuTensorMapEncodeTiled", Needs::Context, [&] {
-    const Given given = {type,  rank,       address, sizes, strides,
-                         steps, interleave, swizzle, fill};
-    TensorMap made;
-    CUresult code = begin(state, "cuTensorMapEncodeTiled", map, given, made);
-    if (code != CUDA_SUCCESS)
-      return code;
+  const Given given = {type,  rank,       address, sizes, strides,
+                       steps, interleave, swizzle, fill};
+  return encode("cuTensorMapEncodeTiled", map, given, [&](TensorMap &made) {
     std::string why = checkBox(rank, box);
     if (why.empty())
       why = checkTensor(given, box[0] * elementBytes(type));
-    if (!why.empty())
-      return state.tell(CUDA_ERROR_INVALID_VALUE,
-                        "cuTensorMapEncodeTiled: " + why);
-    for (cuuint32_t i = 0; i < rank; ++i)
-      made.box[i] = static_cast<uint16_t>(box[i]);
-    memcpy(map, &made, sizeof(made));
-    return CUDA_SUCCESS;
+    if (why.empty())
+      for (cuuint32_t i = 0; i < rank; ++i)
+        made.box[i] = static_cast<uint16_t>(box[i]);
+    return why;
   });
 }
 
@@ -180,29 +190,22 @@ CUresult cuda::cuTensorMapEncodeIm2col(
     const cuuint32_t *steps, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
     CUtensorMapFloatOOBfill fill) {
-  DriverState &state = DriverState::get();
-  return state.call("cuTensorMapEncodeIm2col", Needs::Context, [&] {
-    const Given given = {type,  rank,       address, sizes, strides,
-                         steps, interleave, swizzle, fill};
-    TensorMap made;
-    CUresult code = begin(state, "cuTensorMapEncodeIm2col", map, given, made);
-    if (code != CUDA_SUCCESS)
-      return code;
+  const Given given = {type,  rank,       address, sizes, strides,
+                       steps, interleave, swizzle, fill};
+  return encode("cuTensorMapEncodeIm2col", map, given, [&](TensorMap &made) {
     std::string why = rank < 3 ? "a tensor that is no image" : "";
     if (why.empty())
       why = checkPixels(given, lower, upper, channels, pixels);
     if (why.empty())
       why = checkTensor(given, channels * elementBytes(type));
     if (!why.empty())
-      return state.tell(CUDA_ERROR_INVALID_VALUE,
-                        "cuTensorMapEncodeIm2col: " + why);
+      return why;
     made.isIm2col = 1;
     made.box = {static_cast<uint16_t>(channels), static_cast<uint16_t>(pixels)};
     for (cuuint32_t i = 0; i + 2 < rank; ++i) {
       made.lower[i] = static_cast<int16_t>(lower[i]);
       made.upper[i] = static_cast<int16_t>(upper[i]);
     }
-    memcpy(map, &made, sizeof(made));
-    return CUDA_SUCCESS;
+    return why;
   });
 }

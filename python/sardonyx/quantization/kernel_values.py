@@ -26,13 +26,13 @@ _LONG = {
 _REMOVABLE = {"Clip", "Relu"}  # the range of the bytes that they make does their work
 
 
-def values_within_kernels(graph) -> set[str]:
+def values_within_kernels(index: GraphIndex) -> set[str]:
     """Names of values between a node and the elementwise nodes after it, and of constants that only these read.
 
     An elementwise node is part of the kernel of that of its inputs which is made last; the others are values in memory.
     What a long function is computed from is not among them: of bytes the kernel computes it by a table.
     """
-    index = GraphIndex(graph)
+    graph = index.graph
     kernel: dict[str, int] = {}  # {value: place of the node that begins the kernel}
     for place, node in enumerate(graph.node):
         if node.op_type in _MOVING:

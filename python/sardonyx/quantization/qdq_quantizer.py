@@ -78,7 +78,7 @@ class QDQQuantizer(BaseQuantizer):
         self.tensors_to_quantize: dict[str, _Mark] = {}
         self.bias_to_quantize: dict[str, _BiasMark] = {}
         self.quantization_params = self.activation_plans()
-        self.within = values_within_kernels(self.model.model.graph) if option("FloatWithinKernels", False) else set()
+        self.within = values_within_kernels(self.index) if option("FloatWithinKernels", False) else set()
         self.receivers: dict[str, list] = {}  # {tensor: nodes that are quantised and read it}
         self.dequantized = {
             name: node for node in self.model.nodes() if node.op_type == DEQUANT_OP_NAME for name in node.output
