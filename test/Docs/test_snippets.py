@@ -18,8 +18,9 @@ PAGES = [
 ]  # fmt: skip
 LIBRARY = BUILD / "lib" / "Library"
 LINK = [f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lsardonyx", f"-Wl,-rpath,{LIBRARY}", "-o", "program"]
-# What makes wheels, which test/Wheel does, and blocks in other languages, which test/Package and test/Build run.
-ELSEWHERE = re.compile(r"utils/dev wheel")
+# What makes wheels, which test/Wheel does, what builds and tests all, and blocks in other languages, which test/Package
+# and test/Build run.
+ELSEWHERE = re.compile(r"utils/dev (wheel|run|test)")
 
 
 def blocks(page):
