@@ -48,6 +48,8 @@ def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
       vectors of all of these are interleaved; -1: none.
     - `chunk`: so many positions along `lane` are a task for a thread, where
       `lane` is no dimension of a row; 0: all of them.
+    - `prefetch`: the first loop over a row fetches what the next row reads and
+      writes into the L1 cache; for rows whose elements lie along `lane`.
 
     ```mlir
     func.func private @k0_softmax(...) attributes {
@@ -57,7 +59,8 @@ def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
   let parameters = (ins "int64_t":$lanes, "int64_t":$unroll,
                         DefaultValuedParameter<"int64_t", "-1">:$lane,
                         DefaultValuedParameter<"int64_t", "-1">:$transposed,
-                        DefaultValuedParameter<"int64_t", "0">:$chunk);
+                        DefaultValuedParameter<"int64_t", "0">:$chunk,
+                        DefaultValuedParameter<"bool", "false">:$prefetch);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -9,12 +9,14 @@
 // iteration before made. Nobody could free that one as long as it may also be
 // the initial value, which belongs to somebody else: therefore, the loop
 // begins with a copy of its own. The same for a branch: either both sides
-// yield a buffer that they made, or neither does.
+// yield a buffer that they made, or neither does, or what one side made is
+// freed where that side was taken.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Buffers.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
@@ -41,6 +43,17 @@ public:
     });
     for (Value value : made)
       freeAfterLastUse(value);
+    for (auto [branch, result, isThen] : madeBySide)
+      freeAfterLastUse(branch->getResult(result), [&](OpBuilder &b) {
+        Value taken = branch.getCondition();
+        if (!isThen)
+          taken = arith::XOrIOp::create(
+              b, branch.getLoc(), taken,
+              arith::ConstantIntOp::create(b, branch.getLoc(), 1, 1));
+        auto free = scf::IfOp::create(b, branch.getLoc(), taken,
+                                      /*withElseRegion=*/false);
+        b.setInsertionPointToStart(free.thenBlock());
+      });
   }
 
 private:
@@ -188,6 +201,23 @@ private:
     }
   }
 
+  /// Nobody frees the memory of `value` before the function ends or all are
+  /// done with it.
+  bool isLasting(Value value) {
+    while (auto view = value.getDefiningOp<ViewLikeOpInterface>())
+      value = view.getViewSource();
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return isa<func::FuncOp>(argument.getOwner()->getParentOp());
+    return isa<memref::AllocOp, memref::GetGlobalOp>(value.getDefiningOp());
+  }
+
+  /// Only readers in the branch's own block see its result.
+  bool staysInBlock(Value result) {
+    llvm::SmallSetVector<Value, 8> aliases;
+    SmallVector<OpOperand *> ends;
+    return follow(result, aliases, ends) && ends.empty();
+  }
+
   void own(scf::IfOp branch) {
     if (branch->getNumResults() == 0)
       return;
@@ -197,6 +227,14 @@ private:
       if (!hasIdentityLayout(branch->getResult(i)) ||
           !(isFresh(*sides[0]) || isFresh(*sides[1])))
         continue;
+      const bool isThen = isFresh(*sides[0]);
+      OpOperand &other = *sides[isThen];
+      if (!isFresh(other) && isLasting(other.get()) &&
+          !cast<MemRefType>(other.get().getType()).getMemorySpace() &&
+          staysInBlock(branch->getResult(i))) {
+        madeBySide.emplace_back(branch, i, isThen);
+        continue;
+      }
       for (OpOperand *side : sides)
         if (!isFresh(*side)) {
           OpBuilder b(side->getOwner());
@@ -209,7 +247,9 @@ private:
     }
   }
 
-  void freeAfterLastUse(Value value) {
+  void freeAfterLastUse(
+      Value value,
+      llvm::function_ref<void(OpBuilder &)> before = [](auto &) {}) {
     llvm::SmallSetVector<Value, 8> aliases;
     SmallVector<OpOperand *> ends;
     if (!follow(value, aliases, ends) || !ends.empty())
@@ -224,12 +264,16 @@ private:
       }
     OpBuilder b(value.getContext());
     b.setInsertionPointAfter(last);
+    before(b);
     memref::DeallocOp::create(b, value.getLoc(), value);
   }
 
   DenseSet<Value> owned;     // buffers, each with one owner: its block
   DenseSet<Value> converted; // arguments of loops that own their values
   SmallVector<Value> made;   // owned results of loops and branches
+  // Results of branches of which one side has made its memory, the first one
+  // if true.
+  SmallVector<std::tuple<scf::IfOp, unsigned, bool>> madeBySide;
 };
 
 } // namespace

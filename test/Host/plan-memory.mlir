@@ -115,16 +115,23 @@ func.func @pieces(%x: memref<4x8xf32>, %y: memref<4x8xf32>) {
 
 func.func private @k(memref<?xf32>, memref<?xf32>) attributes {sdx.kernel}
 
-// Either both branches own what they yield or none does.
+// What one side made is freed where that side was taken.
 // CHECK-LABEL: func.func @branch
-// CHECK: %[[R:.*]] = scf.if
+// CHECK: %[[R:.*]] = scf.if %arg1
 // CHECK: %[[MADE:.*]] = memref.alloc(%arg0)
 // CHECK: scf.yield %[[MADE]]
-// CHECK: %[[COPY:.*]] = memref.alloc(
-// CHECK-NEXT: memref.copy %arg2, %[[COPY]]
-// CHECK-NEXT: scf.yield %[[COPY]]
+// CHECK: scf.yield %arg2
 // CHECK: sdx.call @k(%[[R]] :
+// CHECK-NEXT: scf.if %arg1 {
 // CHECK-NEXT: memref.dealloc %[[R]]
+// CHECK-NEXT: }
+// CHECK: %[[T:.*]] = scf.if %arg1
+// CHECK: scf.yield %arg2
+// CHECK: scf.yield %{{.*}} :
+// CHECK: sdx.call @k(%[[T]] :
+// CHECK: %[[NOT:.*]] = arith.xori %arg1, %true
+// CHECK-NEXT: scf.if %[[NOT]] {
+// CHECK-NEXT: memref.dealloc %[[T]]
 // CHECK: %[[S:.*]] = scf.if
 // CHECK: scf.yield %arg2
 // CHECK: scf.yield %arg3
@@ -138,12 +145,51 @@ func.func @branch(%n: index, %c: i1, %x: memref<?xf32>, %y: memref<?xf32>) {
     scf.yield %x : memref<?xf32>
   }
   sdx.call @k(%r : memref<?xf32>) outs(%y : memref<?xf32>)
+  %t = scf.if %c -> memref<?xf32> {
+    scf.yield %x : memref<?xf32>
+  } else {
+    %a = memref.alloc(%n) : memref<?xf32>
+    sdx.call @k(%x : memref<?xf32>) outs(%a : memref<?xf32>)
+    scf.yield %a : memref<?xf32>
+  }
+  sdx.call @k(%t : memref<?xf32>) outs(%y : memref<?xf32>)
   %s = scf.if %c -> memref<?xf32> {
     scf.yield %x : memref<?xf32>
   } else {
     scf.yield %y : memref<?xf32>
   }
   sdx.call @k(%s : memref<?xf32>) outs(%y : memref<?xf32>)
+  return
+}
+
+// -----
+
+func.func private @k(memref<?xf32>, memref<?xf32>) attributes {sdx.kernel}
+
+// A loop wants a buffer that is its own in each case.
+// CHECK-LABEL: func.func @branch_in_loop
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: %[[MADE:.*]] = memref.alloc(%arg0)
+// CHECK: scf.yield %[[MADE]]
+// CHECK: %[[COPY:.*]] = memref.alloc(
+// CHECK-NEXT: memref.copy %arg2, %[[COPY]]
+// CHECK-NEXT: scf.yield %[[COPY]]
+// CHECK: memref.dealloc
+func.func @branch_in_loop(%n: index, %c: i1, %x: memref<?xf32>, %y: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %l = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> memref<?xf32> {
+    %r = scf.if %c -> memref<?xf32> {
+      %a = memref.alloc(%n) : memref<?xf32>
+      sdx.call @k(%s : memref<?xf32>) outs(%a : memref<?xf32>)
+      scf.yield %a : memref<?xf32>
+    } else {
+      scf.yield %x : memref<?xf32>
+    }
+    scf.yield %r : memref<?xf32>
+  }
+  memref.copy %l, %y : memref<?xf32> to memref<?xf32>
   return
 }
 

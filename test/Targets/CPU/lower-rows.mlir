@@ -8,6 +8,9 @@
 // CHECK-NOT:     tensor<
 // CHECK:         scf.parallel (%[[ROW:.*]]) =
 // CHECK:           scf.for {{.*}} iter_args
+// CHECK:             %[[NEXT:.*]] = arith.addi %[[ROW]], %c1
+// CHECK-COUNT-4:     memref.prefetch %arg0[%[[NEXT]], {{.*}}], read, locality<3>, data
+// CHECK-COUNT-4:     memref.prefetch %arg1[%[[NEXT]], {{.*}}], write, locality<3>, data
 // CHECK-COUNT-4:     vector.load %arg0[%[[ROW]]
 // CHECK:             arith.maximumf {{.*}} : vector<16xf32>
 // CHECK:           arith.maximumf {{.*}} : vector<8xf32>
@@ -25,6 +28,9 @@
 // CHECK-NOT:         arith.divf {{.*}} : vector
 // CHECK:             vector.store
 // AVX2-LABEL: func.func private @softmax
+// AVX2:             memref.prefetch %arg0[
+// AVX2-NOT:         memref.prefetch %arg0[
+// AVX2:             memref.prefetch %arg1[
 // AVX2:         vector<8xf32>
 func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %a restrict : memref<?x128xf32> to tensor<?x128xf32>

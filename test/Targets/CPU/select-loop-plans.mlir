@@ -42,6 +42,40 @@ func.func private @row(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {s
   return
 }
 
+// CHECK-LABEL: func.func private @many_rows
+// CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 4, lane = 1, prefetch = true>
+func.func private @many_rows(%x: memref<800x768xf32>, %out: memref<800xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<800x768xf32> to tensor<800x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<800xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<800xf32>) -> tensor<800xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%tx : tensor<800x768xf32>) outs(%f : tensor<800xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<800xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<800xf32>, memref<800xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func private @long_rows
+// CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 4, lane = 1>
+func.func private @long_rows(%x: memref<800x7680xf32>, %out: memref<800xf32>) attributes {sdx.kernel} {
+  %tx = bufferization.to_tensor %x restrict : memref<800x7680xf32> to tensor<800x7680xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<800xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<800xf32>) -> tensor<800xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%tx : tensor<800x7680xf32>) outs(%f : tensor<800xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<800xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<800xf32>, memref<800xf32>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func private @squares
 // CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 1, lane = 1, transposed = 0>
 func.func private @squares(%x: memref<64x80xf32>, %out: memref<80x64xf32>) attributes {sdx.kernel} {
@@ -233,6 +267,24 @@ func.func private @unrolled_by_three(%x: memref<8x768xf32>, %out: memref<8xf32>)
     linalg.yield %s : f32
   } -> tensor<8xf32>
   // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 3, lane = 1> of kernel 'unrolled_by_three' does not fit: 'unroll' must be a power of two from 1 to 8}}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func private @no_next_row(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 8, unroll = 1, lane = 0, prefetch = true>} {
+  %tx = bufferization.to_tensor %x restrict : memref<8x768xf32> to tensor<8x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%tx : tensor<8x768xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 8, unroll = 1, lane = 0, prefetch = true> of kernel 'no_next_row' does not fit: no next row lies along its dimension 0}}
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
   return
 }

@@ -88,6 +88,45 @@ int64_t cpu::findInterleavedStores(ReductionGroup &group, int64_t lane) {
   return found;
 }
 
+std::optional<NextRow> cpu::findNextRow(const ReductionGroup &group,
+                                        int64_t lane) {
+  int64_t rows = -1, elements = 1;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    const int64_t size = group.getStaticSize(d);
+    if (!group.reduced[d])
+      rows = d;
+    else
+      elements = elements < 0 || size < 0 ? -1 : elements * size;
+  }
+  if (rows < 0 || lane < 0 || !group.reduced[lane])
+    return std::nullopt;
+  NextRow next{static_cast<unsigned>(rows), {}, 0};
+  auto add = [&](const RowAccess &access, bool isWritten) {
+    if (access.kind != RowAccess::Memory || !access.map.isFunctionOfDim(rows) ||
+        getAccessPattern(access, lane) != AccessPattern::Contiguous)
+      return;
+    for (auto &[known, wasWritten] : next.accesses)
+      if (known.value == access.value && known.map == access.map) {
+        wasWritten |= isWritten;
+        return;
+      }
+    next.accesses.emplace_back(access, isWritten);
+    const unsigned bits =
+        cast<MemRefType>(access.value.getType()).getElementTypeBitWidth();
+    next.bytes =
+        elements < 0 ? -1 : next.bytes + elements * llvm::divideCeil(bits, 8);
+  };
+  for (const RowStage &stage : group.stages) {
+    for (const RowAccess &arg : stage.args)
+      add(arg, false);
+    for (const RowAccess &store : stage.stores)
+      add(store, true);
+  }
+  if (next.accesses.empty())
+    return std::nullopt;
+  return next;
+}
+
 int64_t cpu::getInterleave(const RowAccess &access, int64_t lane) {
   SmallVector<int64_t> coefficients;
   if (getAccessPattern(access, lane) != AccessPattern::Strided ||

@@ -10,6 +10,8 @@
 
 #include "Rows/ReductionGroup.h"
 
+#include <optional>
+
 namespace sardonyx::cpu {
 
 /// How an access walks memory as the lane dimension advances by one.
@@ -26,6 +28,20 @@ int64_t getInterleave(const RowAccess &access, int64_t lane);
 /// vectors of all positions are interleaved and stored together. -1 without
 /// one, or where loads are not contiguous along `lane`.
 int64_t findInterleavedStores(ReductionGroup &group, int64_t lane);
+
+/// The row that is computed after the one at some point.
+struct NextRow {
+  /// The parallel dimension along which it is the next.
+  unsigned rows;
+  /// The memory that lies along `lane` in each row and isn't another row's,
+  /// once for each place; which of it is written.
+  llvm::SmallVector<std::pair<RowAccess, bool>> accesses;
+  /// What that is, in bytes; -1: a size is open.
+  int64_t bytes = 0;
+};
+
+/// None where rows don't lie along `lane`, or there is only one.
+std::optional<NextRow> findNextRow(const ReductionGroup &group, int64_t lane);
 
 /// The static coefficients of `lane` in the results of the access's map.
 /// Fails when one is not linear.

@@ -287,6 +287,28 @@ void RowMemory::store(const RowAccess &access, const Point &point,
   }
 }
 
+void RowMemory::prefetchNextRow(const Point &point) {
+  constexpr int64_t kLineBytes = 64;
+  const std::optional<NextRow> row = findNextRow(group, plan.lane);
+  Point next = point;
+  next.ivs[row->rows] =
+      arith::AddIOp::create(b, loc, point.ivs[row->rows], index(1));
+  // Rows of open sizes may be longer than the L1 cache.
+  const unsigned locality = row->bytes < 0 ? 2 : 3;
+  for (const auto &[access, isWritten] : row->accesses) {
+    if (isWritten && row->bytes < 0)
+      continue;
+    auto type = cast<MemRefType>(access.value.getType());
+    const int64_t bytes =
+        plan.lanes * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (unsigned i = 0; i < point.copies; ++i)
+      if (i * bytes % kLineBytes == 0)
+        memref::PrefetchOp::create(b, loc, access.value,
+                                   getIndices(access, next, i), isWritten,
+                                   locality, /*isDataCache=*/true);
+  }
+}
+
 /// A row of `type`: one element for each point of the row's dimensions and,
 /// when the lanes are rows of their own, for each lane that is worked on.
 RowAccess RowMemory::makeScratch(Type type) {

@@ -45,6 +45,8 @@ public:
   /// The values that `access` reads at `point`.
   Copies load(const RowAccess &access, const Point &point);
   void store(const RowAccess &access, const Point &point, const Copies &values);
+  /// Fetches what the next row reads and writes along the lanes at `point`.
+  void prefetchNextRow(const Point &point);
   /// Memory for one row of values of `type`.
   RowAccess makeScratch(mlir::Type type);
 

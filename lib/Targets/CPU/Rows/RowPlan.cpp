@@ -236,6 +236,7 @@ RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
   plan.interleaves = plan.transposed >= 0 &&
                      plan.transposed == findInterleavedStores(group, plan.lane);
   plan.chunk = choice.getChunk();
+  plan.prefetch = choice.getPrefetch();
   computeLevels(group, plan);
   KeepPlanner(group, plan).run();
   if (plan.lane >= 0)

@@ -34,6 +34,8 @@ struct RowPlan {
   unsigned unroll = 1;
   /// Positions along the lanes that are one task; 0 for all of them.
   int64_t chunk = 0;
+  /// The first loop over a row fetches what the next row reads and writes.
+  bool prefetch = false;
   /// Vectors are right only if each of these values is as said: it selects
   /// between the position along the lanes and a fixed one.
   llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;

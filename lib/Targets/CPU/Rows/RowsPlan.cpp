@@ -190,8 +190,29 @@ static int64_t chooseChunk(ReductionGroup &group, int64_t lane, int64_t step) {
   return size >= 0 && size <= chunk ? 0 : chunk;
 }
 
+/// Whether fetching the next row pays: rows are too short for the processor to
+/// see where they go on, few enough of them fit beside each other into the L1
+/// cache, and all of them don't.
+static bool choosePrefetch(const RowsFacts &facts, int64_t lane) {
+  constexpr int64_t kRows = 4;
+  const std::optional<NextRow> next = findNextRow(facts.group, lane);
+  if (!next || next->bytes > facts.l1Bytes / kRows)
+    return false;
+  if (next->bytes < 0)
+    return true;
+  int64_t bytes = next->bytes;
+  for (unsigned d = 0; d < facts.group.getNumDims(); ++d)
+    if (!facts.group.reduced[d]) {
+      const int64_t size = facts.group.getStaticSize(d);
+      if (size < 0)
+        return true;
+      bytes *= size;
+    }
+  return bytes > facts.l1Bytes;
+}
+
 RowsPlanAttr cpu::getScalarRowsPlan(MLIRContext *context) {
-  return RowsPlanAttr::get(context, 1, 1, -1, -1, 0);
+  return RowsPlanAttr::get(context, 1, 1, -1, -1, 0, false);
 }
 
 RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
@@ -206,7 +227,7 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
   if (transposed >= 0) {
     int64_t square = std::min(lanes, kTile);
     if (fitSquares(group, transposed, lane, square))
-      return RowsPlanAttr::get(context, square, 1, lane, transposed, 0);
+      return RowsPlanAttr::get(context, square, 1, lane, transposed, 0, false);
   }
   transposed = findInterleavedStores(group, lane);
   // What is no whole vector of an interleaved row goes one by one.
@@ -215,7 +236,8 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
   int64_t unroll =
       transposed >= 0 ? 1 : chooseUnroll(group, lane, lanes, vectorBits);
   return RowsPlanAttr::get(context, lanes, unroll, lane, transposed,
-                           chooseChunk(group, lane, lanes * unroll));
+                           chooseChunk(group, lane, lanes * unroll),
+                           choosePrefetch(facts, lane));
 }
 
 /// What is wrong with 'transposed'.
@@ -276,6 +298,8 @@ std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
   if (!isPowerWithin(plan.getUnroll(), 1, mostUnroll))
     return "'unroll' must be a power of two from 1 to " +
            std::to_string(mostUnroll);
+  if (plan.getPrefetch() && !findNextRow(group, lane))
+    return "no next row lies along its dimension " + std::to_string(lane);
   if (plan.getTransposed() != -1 &&
       plan.getTransposed() == findInterleavedStores(group, lane)) {
     if (plan.getUnroll() != 1)

@@ -25,11 +25,13 @@ namespace sardonyx::cpu {
 struct RowsFacts {
   RowsFacts(ReductionGroup &group, mlir::MLIRContext *context,
             TargetAttr target)
-      : group(group), context(context), vectorBits(target.getVectorBits()) {}
+      : group(group), context(context), vectorBits(target.getVectorBits()),
+        l1Bytes(int64_t(target.getL1Kib()) << 10) {}
 
   ReductionGroup &group;
   mlir::MLIRContext *context;
   unsigned vectorBits;
+  int64_t l1Bytes;
 };
 
 /// The plan that is known to be fastest.
