@@ -111,6 +111,57 @@ static Value multiplySwapped(OpBuilder &b, Location loc, Value lhs,
   return createTranspose(b, loc, product, order);
 }
 
+/// `lhs` [(B,) M, K] times a column, `matrix` [(B,) K, 1] or its transpose, as
+/// sums of rows: a panel would multiply by zeros for the most part, where each
+/// element of `lhs` counts once. Null where `matrix` has more columns.
+static Value multiplyByColumn(OpBuilder &b, Location loc, Value lhs,
+                              Value matrix, bool transposed, Value init) {
+  auto left = cast<RankedTensorType>(lhs.getType());
+  auto right = cast<RankedTensorType>(matrix.getType());
+  const int64_t rank = left.getRank();
+  if (right.getRank() != rank ||
+      right.getDimSize(transposed ? rank - 2 : rank - 1) != 1)
+    return nullptr;
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < rank - 1; ++d)
+    groups.push_back({d});
+  groups.back().push_back(rank - 1);
+  Value column = tensor::CollapseShapeOp::create(b, loc, matrix, groups);
+  Value sums = tensor::CollapseShapeOp::create(b, loc, init, groups);
+  MLIRContext *context = b.getContext();
+  auto dims = [&](ArrayRef<unsigned> loops) {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned loop : loops)
+      exprs.push_back(b.getAffineDimExpr(loop));
+    return AffineMap::get(rank, 0, exprs, context);
+  };
+  // The loops are (b,) m and k.
+  const unsigned m = rank - 2, k = rank - 1;
+  SmallVector<unsigned> batch;
+  if (rank == 3)
+    batch.push_back(0);
+  auto with = [&](ArrayRef<unsigned> loops) {
+    SmallVector<unsigned> all(batch);
+    all.append(loops.begin(), loops.end());
+    return dims(all);
+  };
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  iterators.back() = utils::IteratorType::reduction;
+  auto product = linalg::GenericOp::create(
+      b, loc, TypeRange{sums.getType()}, ValueRange{lhs, column},
+      ValueRange{sums}, {with({m, k}), with({k}), with({m})}, iterators,
+      [](OpBuilder &body, Location at, ValueRange args) {
+        Value term = arith::MulFOp::create(body, at, args[0], args[1]);
+        linalg::YieldOp::create(
+            body, at,
+            arith::AddFOp::create(body, at, args[2], term).getResult());
+      });
+  return tensor::ExpandShapeOp::create(b, loc, init.getType(),
+                                       product.getResult(0), groups,
+                                       tensor::getMixedSizes(b, loc, init));
+}
+
 namespace {
 
 /// What is found out of weights by reading them: once, however many products
@@ -223,6 +274,9 @@ private:
     Location loc = op.getLoc();
     Value left = op.getLhs(), matrix = op.getRhs(), init = op.getInit();
     const bool transposed = op.getTransposed();
+    if (Value result =
+            multiplyByColumn(rewriter, loc, left, matrix, transposed, init))
+      return result;
     if (compresses && !staysInLastCache(op, matrix))
       if (Value result = multiplyCompressed(rewriter, loc, left, matrix,
                                             transposed, init, surveys))
