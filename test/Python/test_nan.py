@@ -41,6 +41,23 @@ def test_arg_of_nan(op, last):
         np.testing.assert_array_equal(run([node], {"x": x}, is_open=is_open)[0], want)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.uint8])
+@pytest.mark.parametrize("op, last", list(itertools.product(["ArgMax", "ArgMin"], [0, 1])))
+def test_arg_of_equal(op, last, dtype):
+    """Long rows with many equal elements, some of them zeros of either sign, and one with NaN in several vectors."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (5, 1003)).astype(dtype)
+    x[4] = x[4].min()
+    if np.dtype(dtype).kind == "f":
+        x[0] *= rng.choice(np.array([-0.0, 0.0], dtype), 1003)
+        x[3, [77, 500, 801]] = NAN
+    find = np.argmax if op == "ArgMax" else np.argmin
+    want = 1002 - find(x[:, ::-1], 1) if last else find(x, 1)
+    node = helper.make_node(op, ["x"], ["y"], axis=1, keepdims=0, select_last_index=last)
+    for is_open in (False, True):
+        np.testing.assert_array_equal(run([node], {"x": x}, is_open=is_open)[0], want)
+
+
 def test_maxima_of_nan():
     """A window that sees NaN gives NaN, with indices and without, as numpy's maximum does."""
     x = np.array([[[1, NAN, 7, 4, NAN, -3, 2, NAN]]], np.float32)

@@ -12,15 +12,76 @@
 
 #include "dialects/ONNX/ONNX.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace sardonyx {
+
+/// Along the last axis, where elements lie beside each other: the best element,
+/// then the first or last place that holds it (or NaN). Both reductions combine
+/// vectors, which one that carries element and place along does not.
+static Value findBest(OpBuilder &b, Location loc, TypedTensor input, bool isMax,
+                      bool lastOfEqual) {
+  Type type = input.onnxElementType;
+  Sizes sizes = getSizes(b, loc, input.value), kept(sizes);
+  kept.pop_back();
+  const int64_t rank = sizes.size(), axis = rank - 1;
+  Value best = reduceAxes(b, loc, input, {axis},
+                          isMax ? ReductionKind::Max : ReductionKind::Min);
+  const std::optional<int64_t> known = getStaticSize(sizes.back());
+  const bool isShort = known && *known <= std::numeric_limits<int32_t>::max();
+  Type placeType = b.getIntegerType(isShort ? 32 : 64);
+  // What stands for other places; also the result where there is none at all.
+  Value none = lastOfEqual ? createIntConstant(b, loc, placeType, 0)
+               : known ? createIntConstant(b, loc, placeType, *known)
+                       : arith::IndexCastOp::create(b, loc, placeType,
+                                                    cast<Value>(sizes.back()))
+                             .getResult();
+  AffineMap all = b.getMultiDimIdentityMap(rank);
+  AffineMap rows = all.dropResult(axis);
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::parallel);
+  iterators.back() = utils::IteratorType::reduction;
+  Value start = createFilled(b, loc, kept, none);
+  auto places = linalg::GenericOp::create(
+      b, loc, TypeRange{start.getType()}, ValueRange{input.value, best},
+      ValueRange{start}, {all, rows, rows}, iterators,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, type);
+        Value x = loadScalar(n, at, args[0], type);
+        Value isBest = s.eq(x, loadScalar(n, at, args[1], type));
+        if (s.isFloat())
+          isBest = s.createOrFold<arith::OrIOp>(
+              isBest,
+              s.createOrFold<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x));
+        Value place = arith::IndexCastOp::create(
+            n, at, placeType, linalg::IndexOp::create(n, at, axis));
+        place = s.select(isBest, place, none);
+        Value found =
+            lastOfEqual
+                ? arith::MaxSIOp::create(n, at, args[2], place).getResult()
+                : arith::MinSIOp::create(n, at, args[2], place).getResult();
+        linalg::YieldOp::create(n, at, found);
+      });
+  if (!isShort)
+    return places.getResult(0);
+  TypedTensor result{places.getResult(0), placeType};
+  return createMapped(
+      b, loc, result, b.getMultiDimIdentityMap(rank - 1), kept, b.getI64Type(),
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        return arith::ExtSIOp::create(n, at, n.getI64Type(), args.front())
+            .getResult();
+      });
+}
 
 Value createArgReduction(OpBuilder &b, Location loc, TypedTensor input,
                          int64_t axis, bool isMax, bool lastOfEqual) {
   Type type = input.onnxElementType;
   Sizes kept = getSizes(b, loc, input.value);
   int64_t rank = kept.size();
+  if (axis == rank - 1)
+    return findBest(b, loc, input, isMax, lastOfEqual);
   kept.erase(kept.begin() + axis);
   SmallVector<AffineExpr> read, write;
   for (int64_t d = 0; d + 1 < rank; ++d)
