@@ -40,10 +40,23 @@ func.func @unknown_axes(%x: tensor<4x5xf32>, %axes: tensor<1xi64>) -> tensor<?x?
 
 // -----
 
+// Along the last axis: the largest, then the first place that holds it.
 // CHECK-LABEL: func.func @argmax
 func.func @argmax(%x: tensor<4x5xf32>) -> tensor<4xi64> {
-  // CHECK: linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<4xf32>, tensor<4xi64>)
+  // CHECK: %[[BEST:.*]] = linalg.generic {{.*}} ins(%arg0 : tensor<4x5xf32>)
+  // CHECK: arith.maximumf
+  // CHECK: linalg.generic {{.*}} ins(%arg0, %[[BEST]] : tensor<4x5xf32>, tensor<4xf32>)
   // CHECK: linalg.index 1
+  // CHECK: arith.minsi {{.*}} : i32
+  // CHECK: arith.extsi {{.*}} : i32 to i64
   %y = onnx.ArgMax(%x) {axis = 1, keepdims = 0} : (tensor<4x5xf32>) -> tensor<4xi64>
   return %y : tensor<4xi64>
+}
+
+// CHECK-LABEL: func.func @argmax_of_columns
+func.func @argmax_of_columns(%x: tensor<4x5xf32>) -> tensor<5xi64> {
+  // CHECK: linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<5xf32>, tensor<5xi64>)
+  // CHECK: linalg.index 1
+  %y = onnx.ArgMax(%x) {axis = 0, keepdims = 0} : (tensor<4x5xf32>) -> tensor<5xi64>
+  return %y : tensor<5xi64>
 }
