@@ -41,10 +41,55 @@ static Value normalizePads(TensorBuilder &b, Value input, Window &window,
                   padding ? b.integer(element, padding) : b.zero(element));
 }
 
+/// Leaves out the taps at a kernel's ends that see pads wherever the window is,
+/// as those of wide dilations do: only zeros, which add nothing.
+static Value dropTapsInPads(TensorBuilder &b, Value weights, Window &window) {
+  const int64_t rank = window.rank();
+  Sizes offsets(rank + 2, b.size(0)), sizes = b.dims(weights);
+  bool drops = false;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    std::optional<int64_t> in = getStaticSize(window.inputs[dim]),
+                           out = getStaticSize(window.outputs[dim]);
+    if (!in || !out || *in == 0)
+      continue;
+    const int64_t taps = window.kernel[dim], step = window.dilations[dim];
+    const int64_t begin = *getStaticSize(window.padsBegin[dim]),
+                  end = *getStaticSize(window.padsEnd[dim]);
+    auto seesInput = [&](int64_t tap) {
+      for (int64_t o = 0; o < *out; ++o) {
+        const int64_t at = o * window.strides[dim] + tap * step - begin;
+        if (at >= 0 && at < *in)
+          return true;
+      }
+      return false;
+    };
+    // Pads may get no less than nothing.
+    int64_t first = 0, last = taps - 1;
+    while (first < last && (first + 1) * step <= begin && !seesInput(first))
+      ++first;
+    while (last > first && (taps - last) * step <= end && !seesInput(last))
+      --last;
+    if (first == 0 && last == taps - 1)
+      continue;
+    drops = true;
+    window.kernel[dim] = last - first + 1;
+    window.padsBegin[dim] = b.size(begin - first * step);
+    window.padsEnd[dim] = b.size(end - (taps - 1 - last) * step);
+    offsets[dim + 2] = b.size(first);
+    sizes[dim + 2] = b.size(window.kernel[dim]);
+  }
+  if (!drops)
+    return weights;
+  Sizes ones(rank + 2, b.size(1));
+  return tensor::ExtractSliceOp::create(b, weights, offsets, sizes, ones);
+}
+
 static Value createConvOp(TensorBuilder &b, Value input, Value weights,
                           Window window, int64_t group,
                           std::optional<ConvBytes> bytes) {
   input = normalizePads(b, input, window, bytes ? bytes->padding : 0);
+  if (!bytes)
+    weights = dropTapsInPads(b, weights, window);
   auto type = rankedType(weights);
   SmallVector<int64_t> shape(type.getShape());
   llvm::copy(window.kernel, shape.begin() + 2);
