@@ -13,6 +13,18 @@ func.func @conv(%x: tensor<?x8x?x?xf32>, %w: tensor<12x4x3x3xf32>, %b: tensor<12
 
 // -----
 
+// Taps that see pads wherever the window is are left out.
+// CHECK-LABEL: func @taps_in_pads
+// CHECK: %[[W:.*]] = tensor.extract_slice %arg1[0, 0, 1, 0] [6, 4, 1, 3] [1, 1, 1, 1]
+// CHECK: sdx.conv ins(%arg0, %[[W]] : tensor<1x4x9x9xf32>, tensor<6x4x1x3xf32>)
+// CHECK-SAME: pads_begin = array<i64: 0, 8>, pads_end = array<i64: 0, 8>
+func.func @taps_in_pads(%x: tensor<1x4x9x9xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<1x6x9x9xf32> {
+  %0 = onnx.Conv(%x, %w) {pads = array<i64: 9, 8, 9, 8>, dilations = array<i64: 9, 8>} : (tensor<1x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<1x6x9x9xf32>
+  return %0 : tensor<1x6x9x9xf32>
+}
+
+// -----
+
 // How much "same" pads depends on a size that only the run knows.
 // CHECK-LABEL: func @same_dynamic
 // CHECK: %[[P:.*]] = tensor.pad
