@@ -8,6 +8,7 @@
 #include "sardonyx/Objects/Objects.h"
 #include "ExpandShortFloats.h"
 #include "FetchIntoL1.h"
+#include "Optimize.h"
 #include "Partition.h"
 #include "ScalarizeSingleLanes.h"
 #include "SplitLongBlocks.h"
@@ -33,7 +34,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/ThreadPool.h"
@@ -171,58 +171,6 @@ std::string describeTarget(const TargetOptions &options) {
 void registerTargetTranslations(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-}
-
-static bool isStopped(const TargetOptions &options) {
-  return options.stop && options.stop->load();
-}
-
-/// Runs LLVM's optimiser on `module`. Everything that matters is vectorised
-/// already: it cleans up, inlines and allocates no time to searches.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     cpu::TargetAttr target, const TargetOptions &options) {
-  std::string width = std::to_string(target.getVectorBits());
-  for (llvm::Function &function : module) {
-    if (function.isDeclaration())
-      continue;
-    // Without these, targets with "prefer 256 bits" split wider vectors.
-    function.addFnAttr("prefer-vector-width", width);
-    function.addFnAttr("min-legal-vector-width", width);
-    function.addFnAttr("target-cpu", options.cpu);
-    function.addFnAttr("target-features", options.features);
-    function.addFnAttr(llvm::Attribute::NoUnwind);
-  }
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager callGraph;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = options.optLevel >= 1;
-  tuning.SLPVectorization = options.optLevel >= 3;
-  tuning.LoopUnrolling = options.optLevel >= 2;
-  llvm::PassInstrumentationCallbacks callbacks;
-  // Which function a pointer calls is not asked here, and asking takes time
-  // that grows with the square of a call's arguments.
-  callbacks.registerShouldRunOptionalPassCallback(
-      [&](StringRef pass, llvm::Any) {
-        return pass != "CalledValuePropagationPass" && !isStopped(options);
-      });
-  llvm::PassBuilder builder(&machine, tuning, /*PGOOpt=*/std::nullopt,
-                            &callbacks);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(callGraph);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  static const llvm::OptimizationLevel kLevels[] = {
-      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
-  llvm::OptimizationLevel level = kLevels[std::min(options.optLevel, 3u)];
-  llvm::ModulePassManager passes =
-      level == llvm::OptimizationLevel::O0
-          ? builder.buildO0DefaultPipeline(level)
-          : builder.buildPerModuleDefaultPipeline(level);
-  passes.run(module, modules);
 }
 
 /// Has LLVM add sums of integers up in the order of the code, where products of
