@@ -18,17 +18,19 @@ using namespace sardonyx;
 /// vectors.
 static constexpr llvm::StringLiteral kKernelPasses =
     "globalopt,"
-    "function(early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>),"
+    "function(early-cse<memssa>,sccp,simplifycfg,"
+    "instcombine<no-verify-fixpoint>),"
     "always-inline,cgscc(inline),globaldce,"
     "function(sroa,early-cse<memssa>,simplifycfg,reassociate,"
-    "loop-mssa(loop-simplifycfg,licm,loop-rotate,licm),simplifycfg,"
-    "instcombine<no-verify-fixpoint>,loop(loop-idiom,indvars,loop-deletion),"
+    "loop-mssa(loop-simplifycfg,licm<no-allowspeculation>,loop-rotate,licm),"
+    "simplifycfg,instcombine<no-verify-fixpoint>,"
+    "loop(loop-idiom,indvars,loop-deletion),"
     "memcpyopt,sccp,bdce,instcombine<no-verify-fixpoint>,simplifycfg,"
     "loop-vectorize,vector-combine,loop-mssa(licm),instsimplify,simplifycfg),"
     "globaldce";
 
 void sardonyx::optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                     cpu::TargetAttr target, const TargetOptions &options) {
+                        cpu::TargetAttr target, const TargetOptions &options) {
   std::string width = std::to_string(target.getVectorBits());
   for (llvm::Function &function : module) {
     if (function.isDeclaration())
@@ -75,4 +77,3 @@ void sardonyx::optimize(llvm::Module &module, llvm::TargetMachine &machine,
     passes = builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
 }
-

@@ -91,10 +91,10 @@ func.func @four(%x: tensor<1x4x56x56xf32>, %w: tensor<8x4x3x3xf32>, %init: tenso
   return %0 : tensor<1x8x56x56xf32>
 }
 
-// Of stride 2: 81 products of tiles of 4x4, by 36 values of each filter.
+// Of stride 2: 81 products of tiles of 4x4, by 36 values of each filter; with
+// wide vectors for few positions only.
 // CHECK-LABEL: func.func @strided
-// CHECK: cpu.pack_conv_weights {{.*}}winograd = 4, stride = 2>} -> tensor<1x8x2304x8xf32>
-// CHECK: cpu.conv {{.*}}winograd = 4, stride = 2>{{.*}}strides = array<i64: 2, 2>
+// CHECK-NOT: winograd
 // NARROW-LABEL: func.func @strided
 // NARROW: cpu.pack_conv_weights {{.*}}winograd = 4, stride = 2>} -> tensor<1x11x2304x6xf32>
 // UNIT-LABEL: func.func @strided
@@ -106,6 +106,20 @@ func.func @strided(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>, %init:
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
        pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x28x28xf32>
   return %y : tensor<1x64x28x28xf32>
+}
+
+// CHECK-LABEL: func.func @strided_to_fourteen
+// CHECK: cpu.pack_conv_weights {{.*}}winograd = 4, stride = 2>} -> tensor<1x8x2304x8xf32>
+// CHECK: cpu.conv {{.*}}winograd = 4, stride = 2>{{.*}}strides = array<i64: 2, 2>
+// UNIT-LABEL: func.func @strided_to_fourteen
+// UNIT-NOT: winograd
+func.func @strided_to_fourteen(%x: tensor<1x64x28x28xf32>, %w: tensor<64x64x3x3xf32>, %init: tensor<1x64x14x14xf32>) -> tensor<1x64x14x14xf32> {
+  %e = tensor.empty() : tensor<1x8x576x8xf32>
+  %p = cpu.pack_conv_weights ins(%w : tensor<64x64x3x3xf32>) outs(%e : tensor<1x8x576x8xf32>) {filters = #cpu.filters<f32, rows = 8>} -> tensor<1x8x576x8xf32>
+  %y = cpu.conv ins(%x, %p : tensor<1x64x28x28xf32>, tensor<1x8x576x8xf32>) outs(%init : tensor<1x64x14x14xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+       pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, group = 1 : i64, filters = #cpu.filters<f32, rows = 8>} -> tensor<1x64x14x14xf32>
+  return %y : tensor<1x64x14x14xf32>
 }
 
 // Tiles of 2x2 where they leave fewer lanes empty.

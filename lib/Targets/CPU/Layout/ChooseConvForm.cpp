@@ -35,9 +35,13 @@ const Winograd *chooseAlgorithm(int64_t channels, bool hasLongSums,
   if (height * width == 0)
     return nullptr;
   if (stride == 2) {
-    // Transforms make more values of each input and output, and save less.
-    constexpr int64_t kMinChannels = 64;
+    // Transforms make more values of each input and output, and save less: with
+    // wide vectors, which multiply faster than they move, only while all of
+    // them stay in the cache.
+    constexpr int64_t kMinChannels = 64, kMostPositions = 256;
     int64_t lanes = vectorBits / 32;
+    if (lanes >= 16 && height * width > kMostPositions)
+      return nullptr;
     const Winograd *best = nullptr;
     int64_t fewest = height * width * 9 * 3 / 4;
     for (int64_t outputs : {2, 4}) {
