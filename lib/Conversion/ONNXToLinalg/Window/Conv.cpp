@@ -130,6 +130,14 @@ FailureOr<Value> createConv(TensorBuilder &b, Value input, Value weights,
     (void)b.sameSize(channels, whole,
                      "output channels are no multiple of group");
   }
+  // Weights tell what an input of open sizes leaves open.
+  auto type = rankedType(input);
+  if (int64_t known = rankedType(weights).getDimSize(1);
+      type.isDynamicDim(1) && !ShapedType::isDynamic(known)) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[1] = known * group;
+    input = b.cast(input, type.clone(shape));
+  }
   return createConvOp(b, input, weights, window, group, bytes);
 }
 
