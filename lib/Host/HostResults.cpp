@@ -86,7 +86,7 @@ private:
   }
 
   /// The sizes of what `collapse` makes the tensor in `buffer` of; nothing
-  /// where an open one is multiplied with another that is not 1.
+  /// where open ones are multiplied with each other.
   static std::optional<SmallVector<OpFoldResult>>
   findExpandedSizes(OpBuilder &b, Value buffer,
                     tensor::CollapseShapeOp collapse) {
@@ -97,11 +97,19 @@ private:
       for (int64_t dim : group) {
         if (!type.isDynamicDim(dim))
           continue;
+        int64_t known = 1;
         for (int64_t other : group)
-          if (other != dim && type.getDimSize(other) != 1)
-            return std::nullopt;
-        sizes[dim] =
-            memref::DimOp::create(b, collapse.getLoc(), buffer, i).getResult();
+          if (other != dim)
+            known =
+                type.isDynamicDim(other) ? 0 : known * type.getDimSize(other);
+        if (known == 0)
+          return std::nullopt;
+        Location loc = collapse.getLoc();
+        Value size = memref::DimOp::create(b, loc, buffer, i);
+        if (known != 1)
+          size = arith::DivUIOp::create(
+              b, loc, size, arith::ConstantIndexOp::create(b, loc, known));
+        sizes[dim] = size;
       }
     return sizes;
   }

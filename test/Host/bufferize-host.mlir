@@ -26,6 +26,27 @@ func.func @main(%x: tensor<?x8xf32> {sdx.input = 0 : i64}) -> (tensor<?x2x4xf32>
 
 // -----
 
+func.func private @k0(memref<?xf32>, memref<?x2xf32>) attributes {sdx.kernel}
+
+// An open size that is a multiple of a known one.
+// CHECK-LABEL: func.func @pairs
+// CHECK: %[[OUT:.*]] = sdx.output_buffer 0(%{{.*}}) : memref<?xf32>
+// CHECK: %[[N:.*]] = arith.divui %{{.*}}, %c2
+// CHECK: %[[V:.*]] = memref.expand_shape %[[OUT]] {{\[\[}}0, 1]] output_shape [%[[N]], 2]
+// CHECK: sdx.call @k0(%arg0 : memref<?xf32>) outs(%[[V]] : memref<?x2xf32>)
+// CHECK-NOT: memref.copy
+// CHECK: return{{$}}
+func.func @pairs(%x: tensor<?xf32> {sdx.input = 0 : i64}) -> (tensor<?xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %e = tensor.empty(%n) : tensor<?x2xf32>
+  %0 = sdx.call @k0(%x : tensor<?xf32>) outs(%e : tensor<?x2xf32>) -> tensor<?x2xf32>
+  %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<?x2xf32> into tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
+
+// -----
+
 func.func private @k0(memref<8xf32>, memref<8xf32>) attributes {sdx.kernel}
 
 // An input, a constant, and a value twice.

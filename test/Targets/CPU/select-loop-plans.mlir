@@ -96,6 +96,19 @@ func.func private @pixels(%x: memref<3x50000xf32>, %out: memref<50000x3xf32>) at
   return
 }
 
+// Open rows are taken for short ones.
+// CHECK-LABEL: func.func private @open_bytes
+// CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 1, lane = 0, transposed = 1, chunk = 4096>
+func.func private @open_bytes(%x: memref<?xi8>, %out: memref<?x2xi8>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %tx = bufferization.to_tensor %x restrict : memref<?xi8> to tensor<?xi8>
+  %n = memref.dim %x, %c0 : memref<?xi8>
+  %e = tensor.empty(%n) : tensor<?x2xi8>
+  %r = linalg.broadcast ins(%tx : tensor<?xi8>) outs(%e : tensor<?x2xi8>) dimensions = [1]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x2xi8>, memref<?x2xi8>) -> ()
+  return
+}
+
 // CHECK-LABEL: func.func private @pool
 // CHECK-SAME: cpu.plan = #cpu.pool_plan<columns = 32, width = 16, rows = 28>
 func.func private @pool(%x: memref<2x24x56x56xf32>, %out: memref<2x24x28x28xf32>) attributes {sdx.kernel} {

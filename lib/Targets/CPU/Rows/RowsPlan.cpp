@@ -230,9 +230,15 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
       return RowsPlanAttr::get(context, square, 1, lane, transposed, 0, false);
   }
   transposed = findInterleavedStores(group, lane);
-  // What is no whole vector of an interleaved row goes one by one.
-  if (int64_t size = group.getStaticSize(lane); transposed >= 0 && size > 1)
-    lanes = std::min<int64_t>(lanes, llvm::bit_floor<uint64_t>(size));
+  // What is no whole vector of an interleaved row goes one by one: open rows
+  // are taken for short ones.
+  if (transposed >= 0) {
+    constexpr int64_t kLanesOfOpen = 16;
+    const int64_t size = group.getStaticSize(lane);
+    if (size < 0 || size > 1)
+      lanes = std::min<int64_t>(
+          lanes, size < 0 ? kLanesOfOpen : llvm::bit_floor<uint64_t>(size));
+  }
   int64_t unroll =
       transposed >= 0 ? 1 : chooseUnroll(group, lane, lanes, vectorBits);
   return RowsPlanAttr::get(context, lanes, unroll, lane, transposed,
