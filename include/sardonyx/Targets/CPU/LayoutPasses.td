@@ -91,6 +91,28 @@ def CPUAssignLayouts : Pass<"cpu-assign-layouts", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def CPUSplitTaps : Pass<"cpu-split-taps", "::mlir::func::FuncOp"> {
+  let summary = "Wide dilations as a sum of convolutions by single taps";
+  let description = [{
+    A dilation that is nearly as wide as the input has most taps see pads at
+    most positions. Each tap becomes a convolution of its own, over the
+    positions at which it sees input, that is added onto those of the result,
+    where that saves a good part of all products.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<1x64x8x8xf32>, tensor<64x64x3x3xf32>)
+        outs(%zero) {dilations = array<i64: 6, 6>, ...}
+    // becomes, for the tap of the upper left corner
+    %p = tensor.extract_slice %x[0, 0, 0, 0] [1, 64, 2, 2]
+    %t = tensor.extract_slice %w[0, 0, 0, 0] [64, 64, 1, 1]
+    %s = tensor.extract_slice %sum[0, 0, 6, 6] [1, 64, 2, 2]
+    %r = sdx.conv ins(%p, %t) outs(%s)
+    %next = tensor.insert_slice %r into %sum[0, 0, 6, 6] [1, 64, 2, 2]
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def CPUPackConvs : Pass<"cpu-pack-convs", "::mlir::ModuleOp"> {
   let summary = "Pack the weights of convolutions";
   let description = [{
