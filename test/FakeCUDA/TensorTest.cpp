@@ -184,6 +184,60 @@ TEST(Tensor, CopiesThatNobodyWaitsForAreSeen) {
   EXPECT_NE(fault.find("unfinished async copy"), std::string::npos) << fault;
 }
 
+/// A thread fills a row with halves of 1, has it stored as row 1 of a tensor,
+/// does `between`, fills it with halves of 2 and does what is `last`.
+static std::string storeARow(const std::string &between,
+                             const std::string &last) {
+  std::string body = "ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 0;\n"
+                     "mov.b32 %r2, 1;\nmov.b32 %r3, 0x3C003C00;\n"
+                     "mov.b32 %r4, 0x40004000;\n";
+  auto fill = [&](const std::string &value) {
+    for (int at = 0; at < 128; at += 16)
+      body += "st.shared.v4.b32 [dynamic+" + std::to_string(at) + "], {" +
+              value + ", " + value + ", " + value + ", " + value + "};\n";
+  };
+  fill("%r3");
+  body += "fence.proxy.async.shared::cta;\n"
+          "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, "
+          "{%r1, %r2}], [dynamic];\ncp.async.bulk.commit_group;\n" +
+          between;
+  fill("%r4");
+  return body + last;
+}
+
+TEST(Tensor, StoresReadBeforeTheyAreWaitedFor) {
+  auto run = [](const std::string &body, std::vector<uint16_t> &result) {
+    PtxKernel kernel(body, 1, kShared);
+    EXPECT_EQ(kernel.error, "");
+    std::vector<uint16_t> zeros(3 * 64);
+    uint64_t map = makeMap(kernel, zeros, 1);
+    std::string fault = kernel.run({map}, 1, 1, 1024);
+    result = kernel.get<uint16_t>(kernel.get<TensorMap>(map, 1)[0].address,
+                                  zeros.size());
+    return fault;
+  };
+  std::vector<uint16_t> result;
+  for (const char *wait : {"cp.async.bulk.wait_group.read 0;\n",
+                           "cp.async.bulk.wait_group 0;\n"}) {
+    EXPECT_EQ(run(storeARow(wait, ""), result), "");
+    for (size_t i = 0; i < result.size(); ++i)
+      EXPECT_EQ(result[i], i / 64 == 1 ? 0x3C00 : 0) << i;
+  }
+  // One group may be on its way, and this is the only one.
+  for (const char *wait : {"", "cp.async.bulk.wait_group.read 1;\n"}) {
+    std::string fault =
+        run(storeARow(wait, "cp.async.bulk.wait_group 0;\n"), result);
+    EXPECT_NE(fault.find("writes byte 0 of shared memory, which an unfinished "
+                         "bulk store reads"),
+              std::string::npos)
+        << fault;
+  }
+  std::string fault = run(storeARow("ret;\n", ""), result);
+  EXPECT_NE(fault.find("ends while its bulk stores may still read"),
+            std::string::npos)
+      << fault;
+}
+
 TEST(Tensor, RefusesWhatIsNoMap) {
   std::string body = "ld.param.b64 %rd1, [p0];\nmov.b32 %r1, 0;\n" +
                      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], "

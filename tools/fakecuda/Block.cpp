@@ -24,7 +24,7 @@ Block::Block(Grid &grid, std::array<uint32_t, 3> id)
       shared(grid.sharedBytes, char(0xff)),
       local(program.localBytes * threads, char(0xff)),
       shadow(grid.sharedBytes / program.granule + 1), copies(threads),
-      live(threads) {
+      stores(threads), live(threads) {
   unsigned count = (threads + kLanes - 1) / kLanes;
   warps.reserve(count);
   for (unsigned index = 0; index < count; ++index)
@@ -119,6 +119,8 @@ bool Block::touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
                            "will write");
       return false;
     }
+    if (seen.reading && kind != Touch::Read)
+      return mayOverwrite(warp, lane, offset, bytes);
     if (!program.checksRaces)
       continue;
     bool bothAtomic = kind == Touch::Atomic && seen.atomic;
@@ -153,6 +155,27 @@ void Block::markPending(uint32_t offset, unsigned bytes, int by) {
   uint32_t last = (offset + bytes - 1) / program.granule;
   for (uint32_t unit = offset / program.granule; unit <= last; ++unit)
     shadow[unit].pending = uint16_t(shadow[unit].pending + by);
+}
+
+void Block::markReading(const BulkStore &store, int by) {
+  for (auto [offset, bytes] : store.pieces) {
+    uint32_t last = (offset + bytes - 1) / program.granule;
+    for (uint32_t unit = offset / program.granule; unit <= last; ++unit)
+      shadow[unit].reading = uint16_t(shadow[unit].reading + by);
+  }
+}
+
+bool Block::mayOverwrite(Warp &warp, unsigned lane, uint32_t offset,
+                         unsigned bytes) {
+  uint32_t last = (offset + bytes - 1) / program.granule;
+  for (uint32_t unit = offset / program.granule; unit <= last; ++unit)
+    if (shadow[unit].reading) {
+      warp.fault(lane, "writes byte " + std::to_string(unit * program.granule) +
+                           " of shared memory, which an unfinished bulk store "
+                           "reads");
+      return false;
+    }
+  return true;
 }
 
 void Block::arrive(Warp &warp, unsigned number, uint32_t expected, bool waits,

@@ -235,6 +235,7 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
       char *memory =
           warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, true);
       if (!memory ||
+          !block.mayOverwrite(warp, lane, chunk.shared, chunk.bytes) ||
           (chunk.begin < chunk.end &&
            !warp.access(Space::Global, lane, chunk.global + chunk.begin,
                         chunk.end - chunk.begin, false)))
@@ -259,29 +260,67 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
   });
 }
 
-// Stores are done at once.
+// A store lands when its thread waits for it, not before: until then nobody may
+// write what it reads.
+static void addStore(Warp &warp, unsigned lane, BulkStore store) {
+  warp.block.markReading(store, 1);
+  warp.block.stores[warp.thread(lane)].open.push_back(std::move(store));
+}
+
 static void runStore(Warp &warp, const Instruction &instruction) {
   forLanes(warp.mask, [&](unsigned lane) {
     TensorMap map;
     Origin origin;
     uint32_t shared = 0;
     if (!warp.block.fault.empty() ||
-        !prepare(warp, instruction, lane, map, origin, shared))
+        !prepare(warp, instruction, lane, map, origin, shared) ||
+        !warp.mayTouchDevice(lane, /*writes=*/true))
       return;
-    Box(map, origin, shared).visit([&](const Chunk &chunk) {
-      char *from =
-          warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, false);
-      if (!from ||
-          !warp.block.touch(warp, lane, chunk.shared, chunk.bytes, Touch::Read))
-        return false;
-      if (chunk.begin >= chunk.end)
-        return true;
-      char *to = warp.access(Space::Global, lane, chunk.global + chunk.begin,
-                             chunk.end - chunk.begin, true);
-      if (to)
-        memcpy(to, from + chunk.begin, chunk.end - chunk.begin);
-      return to != nullptr;
+    BulkStore store;
+    Block &block = warp.block;
+    bool good = Box(map, origin, shared).visit([&](const Chunk &chunk) {
+      store.pieces.push_back({chunk.shared, chunk.bytes});
+      return warp.access(Space::Shared, lane, chunk.shared, chunk.bytes,
+                         false) &&
+             block.touch(warp, lane, chunk.shared, chunk.bytes, Touch::Read) &&
+             (chunk.begin >= chunk.end ||
+              warp.access(Space::Global, lane, chunk.global + chunk.begin,
+                          chunk.end - chunk.begin, true));
     });
+    if (!good)
+      return;
+    store.land = [&block, map, origin, shared] {
+      Box(map, origin, shared).visit([&](const Chunk &chunk) {
+        if (chunk.begin < chunk.end)
+          memcpy(reinterpret_cast<char *>(chunk.global + chunk.begin),
+                 block.shared.data() + chunk.shared + chunk.begin,
+                 chunk.end - chunk.begin);
+        return true;
+      });
+    };
+    addStore(warp, lane, std::move(store));
+  });
+}
+
+static void runCommit(Warp &warp, const Instruction &) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    ThreadStores &stores = warp.block.stores[warp.thread(lane)];
+    stores.groups.push_back(std::move(stores.open));
+    stores.open.clear();
+  });
+}
+
+// Waits until all but so many groups are done, or have been read.
+static void runWait(Warp &warp, const Instruction &instruction) {
+  forLanes(warp.mask, [&](unsigned lane) {
+    ThreadStores &stores = warp.block.stores[warp.thread(lane)];
+    while (stores.groups.size() > size_t(instruction.offset)) {
+      for (BulkStore &store : stores.groups.front()) {
+        store.land();
+        warp.block.markReading(store, -1);
+      }
+      stores.groups.pop_front();
+    }
   });
 }
 
@@ -329,7 +368,8 @@ static void runLoadBytes(Warp &warp, const Instruction &instruction) {
     uint64_t where = uint32_t(warp.get(instruction.c, lane) +
                               uint64_t(int64_t(int32_t(instruction.target))));
     Mbarrier *barrier = findMbarrier(warp, lane, where);
-    if (!barrier)
+    if (!barrier ||
+        !warp.block.mayOverwrite(warp, lane, bytes.shared, bytes.count))
       return;
     Block &block = warp.block;
     memset(bytes.sharedMemory, 0xff, bytes.count);
@@ -347,10 +387,16 @@ static void runLoadBytes(Warp &warp, const Instruction &instruction) {
 static void runStoreBytes(Warp &warp, const Instruction &instruction) {
   forLanes(warp.mask, [&](unsigned lane) {
     Bytes bytes;
-    if (warp.block.fault.empty() &&
-        prepareBytes(warp, instruction, lane, true, bytes) &&
-        warp.block.touch(warp, lane, bytes.shared, bytes.count, Touch::Read))
+    if (!warp.block.fault.empty() ||
+        !prepareBytes(warp, instruction, lane, true, bytes) ||
+        !warp.block.touch(warp, lane, bytes.shared, bytes.count, Touch::Read))
+      return;
+    BulkStore store;
+    store.pieces.push_back({bytes.shared, bytes.count});
+    store.land = [bytes] {
       memcpy(bytes.globalMemory, bytes.sharedMemory, bytes.count);
+    };
+    addStore(warp, lane, std::move(store));
   });
 }
 
@@ -404,9 +450,20 @@ bool decodeBulkCopy(Decoder &decoder) {
   if (decoder.base() != "cp" || parts.size() < 4 || parts[1] != "async" ||
       parts[2] != "bulk")
     return false;
-  if (parts[3] == "commit_group" || parts[3] == "wait_group" ||
-      parts[3] == "prefetch") {
+  if (parts[3] == "prefetch") {
     instruction.run = runNothing;
+    return true;
+  }
+  if (parts[3] == "commit_group") {
+    instruction.run = runCommit;
+    return true;
+  }
+  if (parts[3] == "wait_group") {
+    long long value = 0;
+    if (!parseInteger(decoder.operand(0), value) || value < 0)
+      return decoder.fail("the number of groups isn't a constant");
+    instruction.run = runWait;
+    instruction.offset = value;
     return true;
   }
   if (parts[3] != "tensor")

@@ -171,6 +171,13 @@ void Warp::endLanes() {
     return fault(unsigned(__builtin_ctz(early)),
                  "ends without griddepcontrol.wait, in a launch that may begin "
                  "before the one before it has ended");
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    if (mask >> lane & 1) {
+      const ThreadStores &stores = block.stores[thread(lane)];
+      if (!stores.open.empty() || !stores.groups.empty())
+        return fault(lane, "ends while its bulk stores may still read shared "
+                           "memory");
+    }
   stop(LaneState::Ended, 0, true);
   block.live -= unsigned(__builtin_popcount(mask));
   block.releaseBarriers();

@@ -100,6 +100,7 @@ struct Shadow {
   uint16_t writeWarpEpoch = 0, readWarpEpoch = 0;
   int16_t writer = 0, reader = 0;
   uint16_t pending = 0; ///< Unfinished copies that will write here.
+  uint16_t reading = 0; ///< Unfinished stores in bulk that will read here.
   bool atomic = false;
 };
 
@@ -126,6 +127,17 @@ struct ThreadCopies {
   std::deque<std::vector<AsyncCopy>> groups;
 };
 
+/// A store by cp.async.bulk that its thread hasn't waited for.
+struct BulkStore {
+  std::vector<std::pair<uint32_t, unsigned>> pieces; ///< What it reads.
+  std::function<void()> land;
+};
+
+struct ThreadStores {
+  std::vector<BulkStore> open;
+  std::deque<std::vector<BulkStore>> groups;
+};
+
 /// One block with its shared memory.
 class Block {
 public:
@@ -136,6 +148,9 @@ public:
   bool touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
              Touch kind);
   void markPending(uint32_t offset, unsigned bytes, int by);
+  void markReading(const BulkStore &store, int by);
+  /// Whether no unfinished store in bulk reads there; a fault if one does.
+  bool mayOverwrite(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes);
   /// The lanes of warp.mask come to a barrier; `expected` 0 means all.
   void arrive(Warp &warp, unsigned barrier, uint32_t expected, bool waits,
               uint32_t trueLanes);
@@ -155,6 +170,7 @@ public:
   std::array<Barrier, 17> barriers;
   std::map<uint64_t, Mbarrier> mbarriers;
   std::vector<ThreadCopies> copies;
+  std::vector<ThreadStores> stores;
   uint32_t epoch = 1;
   unsigned live = 0;
   std::string fault;
