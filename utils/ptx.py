@@ -27,7 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 REGISTERS = 65536  # of a multiprocessor; a thread has 255 at most
 # What the kernels of a model are fast by: the model's text, and how often each instruction must occur at least, on all devices or
 # on those of a name.
-WARPGROUPS = {"wgmma.mma_async": 4, "cp.async.bulk.tensor": 2, "mbarrier.try_wait": 2, "wgmma.wait_group": 2}
+WARPGROUPS = {"wgmma.mma_async": 4, "cp.async.bulk.tensor": 3, "mbarrier.try_wait": 2, "wgmma.wait_group": 2,
+              "global.shared::cta.tile.bulk_group": 1, "cp.async.bulk.wait_group.read": 1, "fence.proxy.async": 1}  # fmt: skip
+HALVES = {**WARPGROUPS, "stmatrix.sync.aligned.m8n8.x4": 2}
 TILES = {"mma.sync": 8, "ldmatrix": 2, "cp.async.cg": 2}
 FORMS = {
     "product of f16": (
@@ -37,12 +39,12 @@ FORMS = {
     "product of f16 in large tiles": (
         "g (float16[4096, 4096] x, float16[4096, 4096] w, float16[4096] b) => (float16[4096, 4096] y) "
         "{ p = MatMul (x, w) s = Add (p, b) y = Relu (s) }",
-        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n256k16": 4, "setmaxnreg": 2, "cp.async.bulk.tensor": 5}},
+        {"sm_80": TILES, "sm_90a": {**HALVES, "m64n256k16": 4, "setmaxnreg": 2, "cp.async.bulk.tensor": 9, "stmatrix.sync.aligned.m8n8.x4": 16}},
     ),
     "product of bf16 by columns": (
         "g (bfloat16[n, 768] x, bfloat16[3072, 768] w, bfloat16[n, 3072] r) => (bfloat16[n, 3072] y) "
         "{ p = Gemm <transB = 1> (x, w) y = Add (p, r) }",
-        {"sm_80": TILES, "sm_90a": WARPGROUPS},
+        {"sm_80": TILES, "sm_90a": HALVES},
     ),
     "product of f16 that blocks share": (
         "g (float16[128, 3072] x, float16[3072, 768] w) => (float16[128, 768] y) { y = MatMul (x, w) }",

@@ -89,9 +89,11 @@ LogicalResult TensorMapOp::verify() {
                          "not of ")
              << size;
   const Type element = getSource().getType().getElementType();
-  if (!element.isInteger(8) && !element.isF16() && !element.isBF16() &&
-      !element.isF32())
-    return emitOpError("is of bytes, f16, bf16 or f32, not of ") << element;
+  if (!element.isIntOrFloat() ||
+      (element.getIntOrFloatBitWidth() != 8 && !element.isF16() &&
+       !element.isBF16() && !element.isF32() && !element.isInteger(32)))
+    return emitOpError("is of 8 bits, f16, bf16, f32 or i32, not of ")
+           << element;
   if (getTf32() && !element.isF32())
     return emitOpError("rounds f32 to tf32, not ") << element;
   const int64_t swizzle = getSwizzle(),

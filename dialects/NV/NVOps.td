@@ -44,7 +44,8 @@ def NV_TensorMapOp : Op<NV_Dialect, "tensor_map", [Pure]> {
     The `source` as a tensor of these `sizes`, of which the innermost comes
     first and whose elements follow each other in memory; a copy (TMA) brings a
     `box` of it to shared memory, whose rows are swizzled by so many bytes, 0
-    being none. What lies outside of the tensor is 0. With `tf32` numbers of f32
+    being none, or one from there to it. What lies outside of the tensor is 0,
+    and is not written. With `tf32` numbers of f32
     are rounded on the way. Sizes are at least 1, and all but the last times an
     element's bytes multiples of 16. The host makes it; a kernel has its
     address, that of a parameter.

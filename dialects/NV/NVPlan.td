@@ -56,6 +56,8 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
       return getTileM() / getPartM() * (getTileN() / getPartN()) *
              (isWgmma() ? kWarpgroup : isMma() ? 32 : 1);
     }
+    /// Warpgroups of a block that multiply.
+    int64_t countGroups() const { return countWorkers() / kWarpgroup; }
     /// Threads of a block.
     int64_t countThreads() const {
       return countWorkers() + (isWgmma() ? kWarpgroup : 0);

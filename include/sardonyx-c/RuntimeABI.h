@@ -163,7 +163,8 @@ enum {
   SDX_RT_MAP_F16 = 1,
   SDX_RT_MAP_BF16 = 2,
   SDX_RT_MAP_F32 = 3,
-  SDX_RT_MAP_TF32 = 4
+  SDX_RT_MAP_TF32 = 4,
+  SDX_RT_MAP_I32 = 5
 };
 
 /// Starts the kernel of this position in the model's image. `size` holds the

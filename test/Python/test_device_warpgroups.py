@@ -120,6 +120,58 @@ def test_narrow_tiles(tmp_path):
     check("f16", product("f16", 264, 40, True), given=plan(64, 40, 4, 2), folder=tmp_path)
 
 
+@pytest.mark.parametrize("tile", [(128, 64, 3), (64, 64, 6), (64, 64, 4, 2)], ids=lambda tile: "x".join(map(str, tile)))
+def test_many_tiles(tile, tmp_path):
+    """Blocks go from tile to tile where there are more of them than run at a time: copies for the next one are under way then."""
+    ends = "bias relu residual"
+    check("f16", product("f16", 136, 72 * 8, False, ends), ends, rows=[2130, 130, 2130], given=plan(*tile), folder=tmp_path)
+    assert ptx_of(product("f16", 136, 576, False, ends)[0], tmp_path, "sm_90a", "--plan", tmp_path / "plan").count("wait_group.read") > 0
+
+
+RESULTS = {
+    "f32": ("float[m, 200] y", "y = Cast <to = 1> (p)"),
+    "u8": ("uint8[m, 200] y", "a = Constant <value_float = 0.25> ()\ns = Cast <to = 10> (a)\nb = Constant <value_int = 120> ()\nz = Cast <to = 2> (b)\ny = QuantizeLinear (p, s, z)"),
+    "bool": ("bool[m, 200] y", "a = Constant <value_float = 1.0> ()\nc = Cast <to = 10> (a)\ny = Greater (p, c)"),
+    "two": ("float16[m, 200] y, float16[m, 200] z", "y = Neg (p)\nz = Relu (p)"),
+    "gathered": ("float16[m, 200] y", "a = Constant <value_float = 0.0> ()\nl = Cast <to = 10> (a)\nb = Constant <value_float = 9.0> ()\nh = Cast <to = 10> (b)\nc = Clip (p, l, h)\ni = Cast <to = 7> (c)\ny = Gather (table, i)"),
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_results(kind):
+    """Results that the hardware stores, of one to four bytes, and such as threads store."""
+    outputs, text = RESULTS[kind]
+    x, w, table = numbers((70, 96), np.float16), numbers((96, 200), np.float16) / np.float16(4), np.arange(10).astype(np.float16)
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g (float16[m, 96] x) => ({outputs}) <float16[96, 200] w, float16[10] table> {{ p = MatMul (x, w)\n{text} }}'
+    )
+    for name, array in [("w", w), ("table", table)]:
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    ((y, *more),) = run_on_device(model, [{"x": x}])
+    exact = x.astype(np.float64) @ w.astype(np.float64)
+    bound = 2**-20 * (np.abs(x).astype(np.float64) @ np.abs(w).astype(np.float64)) + 2**-11 * np.abs(exact)
+    if kind == "u8":
+        assert y.dtype == np.uint8
+        error = np.abs(y - np.clip(np.rint(exact / 0.25) + 120, 0, 255))
+        assert error.max() <= 1 and (error > 0).mean() < 0.01
+    elif kind == "bool":
+        sure = np.abs(exact - 1) > bound
+        assert y.dtype == bool and (y == (exact > 1))[sure].all() and 0.1 < y.mean() < 0.9
+    elif kind == "gathered":
+        sure = np.abs(exact - np.rint(exact)) > bound
+        assert (y == np.floor(np.clip(exact, 0, 9)))[sure].all()
+    else:
+        assert (np.abs(y - (-exact if kind == "two" else exact)) <= 1.01 * bound).all()
+    if kind == "two":
+        assert (np.abs(more[0] - np.maximum(exact, 0)) <= 1.01 * bound).all()
+
+
+@pytest.mark.parametrize("columns", [251, 254, 44])
+@pytest.mark.parametrize("split", [1, 2])
+def test_rows_that_no_copy_begins_at(columns, split, tmp_path):
+    check("f16", product("f16", 264, columns, True), rows=[130], given=plan(64, 64, 3, split), folder=tmp_path)
+
+
 @pytest.mark.parametrize("weights", [(), (3,)], ids=["one", "each"])
 def test_batches(weights):
     check("f16", product("f16", 136, 200, batch=(3,), weights=weights), batch=(3,), rows=[65, 20, 20, 20])

@@ -29,6 +29,9 @@ static bool findType(int64_t word, CUtensorMapDataType &type) {
   case SDX_RT_MAP_TF32:
     type = CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;
     return true;
+  case SDX_RT_MAP_I32:
+    type = CU_TENSOR_MAP_DATA_TYPE_INT32;
+    return true;
   default:
     return false;
   }

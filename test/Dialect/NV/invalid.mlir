@@ -68,7 +68,7 @@ func.func @wide_box(%x: memref<4x64xf16>, %n: index) {
 // -----
 
 func.func @doubles(%x: memref<4x64xf64>, %n: index) {
-  // expected-error @below {{is of bytes, f16, bf16 or f32, not of 'f64'}}
+  // expected-error @below {{is of 8 bits, f16, bf16, f32 or i32, not of 'f64'}}
   %0 = nv.tensor_map %x sizes(%n) box [16] swizzle 0 : memref<4x64xf64>
   return
 }

@@ -56,10 +56,13 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
     at a time (cp.async), the sums are in registers, by multiply-adds or by
     mma.sync, and what follows the product is applied to them. Where the plan says
     `wgmma` the hardware copies the tiles (`nv.tensor_map`), by the word of one
-    warpgroup of the block, and the others multiply them where they lie. Whatever
-    cannot follow a product so is left to `nv-lower-loops`. Where rows are few, warps read the
-    right-hand side past shared memory; where their number is open there is code
-    for both, and the host starts what is right for it.
+    warpgroup of the block, and the others multiply them where they lie, and
+    have it copy results to the device's memory where their rows are multiples
+    of 16 bytes. There are no more blocks than run at a time: each goes from tile
+    to tile. Whatever cannot follow a product so is left to `nv-lower-loops`.
+    Where rows are few, warps read the right-hand side past shared memory; where
+    their number is open there is code for both, and the host starts what is
+    right for it.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf16>, tensor<64x32xf16>) outs(%zeros)

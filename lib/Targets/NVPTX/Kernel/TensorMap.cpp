@@ -24,7 +24,7 @@ static int64_t typeWord(nv::TensorMapOp map) {
     return SDX_RT_MAP_BF16;
   if (element.isF32())
     return map.getTf32() ? SDX_RT_MAP_TF32 : SDX_RT_MAP_F32;
-  return SDX_RT_MAP_U8;
+  return element.isInteger(32) ? SDX_RT_MAP_I32 : SDX_RT_MAP_U8;
 }
 
 /// `bits` of each number, the first in the lowest.

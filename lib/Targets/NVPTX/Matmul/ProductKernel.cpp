@@ -44,21 +44,23 @@ void ProductKernel::emit(ImplicitLocOpBuilder &b) {
   rows = i.ceilDiv(sizes.m, plan.getTileM());
   cols = i.ceilDiv(sizes.n, plan.getTileN());
   steps = i.ceilDiv(sizes.k, plan.getTileK());
-  Value blocks = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
-  if (isWanted)
-    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
+  items = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
   if (plan.getSplit() > 1)
     partials = allocatePartials(b);
-  if (plan.isWgmma()) {
-    const WarpgroupTile boxes(types, plan);
-    lhsMap = mapLhs(b, boxes.lhsBoxRows(), boxes.boxCols());
-    rhsMap = mapRhs(b, boxes.rhsBoxRows(), boxes.boxCols());
-  }
+  Value blocks = items;
+  if (plan.isWgmma())
+    blocks = prepareWarpgroups(b);
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
   {
     OpBuilder::InsertionGuard guard(b);
     scf::ParallelOp loop =
         startBlocks(b, blocks, plan.countThreads(), op.getKernelName());
-    emitBlock(b, loop.getInductionVars()[0]);
+    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    if (plan.isWgmma())
+      emitWarpgroups(b, loop);
+    else
+      emitBlock(b, loop.getInductionVars()[0]);
   }
   if (!partials)
     return;
@@ -95,53 +97,30 @@ void ProductKernel::findTile(ImplicitLocOpBuilder &b, Value number) {
   col0 = i.mul(tileCol, plan.getTileN());
 }
 
-/// The code of block `id`.
-void ProductKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
+/// What item number `number` is, a tile or one of the parts of one.
+ProductKernel::Item ProductKernel::findItem(ImplicitLocOpBuilder &b,
+                                            Value number) {
   Indices i(b);
-  Value part = i.rem(id, plan.getSplit());
-  findTile(b, i.div(id, plan.getSplit()));
-  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value from = i.constant(0), to = steps;
+  Item item;
+  item.part = i.rem(number, plan.getSplit());
+  findTile(b, i.div(number, plan.getSplit()));
+  item.from = i.constant(0);
+  item.to = steps;
   if (partials) {
     Value stepsOfPart = i.ceilDiv(steps, plan.getSplit());
-    from = i.mul(part, stepsOfPart);
-    to = arith::MinSIOp::create(b, steps, i.add(from, stepsOfPart));
+    item.from = i.mul(item.part, stepsOfPart);
+    item.to = arith::MinSIOp::create(b, steps, i.add(item.from, stepsOfPart));
   }
-  if (plan.isWgmma())
-    return emitBlockOfWarpgroups(b, part, from, to);
-  tile = createTile(types, plan, thread);
-  emitProduct(b, from, to);
-  if (partials)
-    storePartials(b, part);
-  else
-    emitResults(b);
+  return item;
 }
 
-/// The same by warpgroups, one of which has the tiles copied. Where two others
-/// multiply, it leaves them most of its registers.
-void ProductKernel::emitBlockOfWarpgroups(ImplicitLocOpBuilder &b, Value part,
-                                          Value from, Value to) {
-  constexpr int64_t kCopyingRegisters = 40, kMultiplyingRegisters = 232;
-  const bool movesRegisters = plan.countWorkers() > MatmulPlanAttr::kWarpgroup;
-  auto limitRegisters = [&](int64_t count, NVVM::SetMaxRegisterAction action) {
-    if (movesRegisters)
-      NVVM::SetMaxRegisterOp::create(b, count, action);
-  };
-  WarpgroupTile warpgroups(types, plan);
-  Value shared = allocateShared(b, warpgroups.countSharedBytes());
-  warpgroups.begin(b, shared, thread);
-  Value count = b.createOrFold<arith::SubIOp>(to, from);
-  auto roles = scf::IfOp::create(b, warpgroups.isWorker(b),
-                                 /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(roles.elseYield());
-  limitRegisters(kCopyingRegisters, NVVM::SetMaxRegisterAction::decrease);
-  warpgroups.copy(b, lhsMap, rhsMap, row0, col0, from, count);
-  b.setInsertionPoint(roles.thenYield());
-  limitRegisters(kMultiplyingRegisters, NVVM::SetMaxRegisterAction::increase);
-  sumTile = warpgroups.multiply(b, count);
+/// The code of a block.
+void ProductKernel::emitBlock(ImplicitLocOpBuilder &b, Value number) {
+  const Item item = findItem(b, number);
+  tile = createTile(types, plan, thread);
+  emitProduct(b, item.from, item.to);
   if (partials)
-    storePartials(b, part);
+    storePartials(b, item.part);
   else
     emitResults(b);
 }
@@ -295,7 +274,7 @@ void ProductKernel::forEachPiece(ImplicitLocOpBuilder &b, EmitPiece emitPiece) {
   const int64_t piecesOfRow = plan.getTileN() / kStoredSums;
   Value pieces = i.constant(plan.getTileM() * piecesOfRow);
   auto loop =
-      scf::ForOp::create(b, thread, pieces, i.constant(plan.countWorkers()));
+      scf::ForOp::create(b, thread, pieces, i.constant(plan.countThreads()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value r = i.div(loop.getInductionVar(), piecesOfRow);
@@ -313,25 +292,34 @@ void ProductKernel::forEachPiece(ImplicitLocOpBuilder &b, EmitPiece emitPiece) {
 
 /// What follows the product.
 void ProductKernel::emitResults(ImplicitLocOpBuilder &b) {
-  Indices i(b);
   forEachPiece(b, [&](Value r, Value c, Value m, Value n) {
-    emitPoints(b, m, n, [&](int64_t j) -> Value {
-      return memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)});
-    });
+    emitPoints(b, m, n, loadSums(b, r, c));
   });
 }
 
-void ProductKernel::storePartials(ImplicitLocOpBuilder &b, Value part) {
+SmallVector<Value> ProductKernel::loadSums(ImplicitLocOpBuilder &b, Value r,
+                                           Value c) {
   Indices i(b);
+  SmallVector<Value> sums;
+  for (int64_t j = 0; j < width(); ++j)
+    sums.push_back(
+        memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)}));
+  return sums;
+}
+
+void ProductKernel::storePartials(ImplicitLocOpBuilder &b, Value part) {
   forEachPiece(b, [&](Value r, Value c, Value m, Value n) {
-    SmallVector<Value> sums;
-    for (int64_t j = 0; j < width(); ++j)
-      sums.push_back(
-          memref::LoadOp::create(b, sumTile, ValueRange{r, i.add(c, j)}));
-    for (auto [j, sum] : llvm::enumerate(sums))
-      memref::StoreOp::create(b, sum, partials,
-                              ValueRange{part, pair, m, i.add(n, j)});
+    storePartial(b, part, m, n, loadSums(b, r, c));
   });
+}
+
+/// Sums of neighbours from (m, n) on.
+void ProductKernel::storePartial(ImplicitLocOpBuilder &b, Value part, Value m,
+                                 Value n, ArrayRef<Value> sums) {
+  Indices i(b);
+  for (auto [j, sum] : llvm::enumerate(sums))
+    memref::StoreOp::create(b, sum, partials,
+                            ValueRange{part, pair, m, i.add(n, j)});
 }
 
 Value ProductKernel::addSums(ImplicitLocOpBuilder &b, Value x, Value y) {
@@ -359,31 +347,37 @@ void ProductKernel::emitSums(ImplicitLocOpBuilder &b) {
   SmallVector<Value> at = i.unflatten(number, grid);
   pair = at[0];
   Value m = at[1], n = i.mul(at[2], width());
-  emitPoints(b, m, n, [&](int64_t j) {
-    Value total;
+  SmallVector<Value> sums(width());
+  for (auto [j, total] : llvm::enumerate(sums))
     for (int64_t part = 0; part < plan.getSplit(); ++part) {
       Value sum = memref::LoadOp::create(
           b, partials, ValueRange{i.constant(part), pair, m, i.add(n, j)});
       total = total ? addSums(b, total, sum) : sum;
     }
-    return total;
-  });
+  emitPoints(b, m, n, sums);
+}
+
+/// What is known at (m, n) and its neighbours, whose sums these are.
+ProductKernel::Points ProductKernel::findPoints(ImplicitLocOpBuilder &b,
+                                                Value m, Value n,
+                                                ArrayRef<Value> sums) {
+  Indices i(b);
+  Points found;
+  SmallVector<Value> first = findResult(b, pair, m, n);
+  for (auto [j, sum] : llvm::enumerate(sums)) {
+    SmallVector<Value> &index = found.indices.emplace_back(first);
+    index.back() = i.add(index.back(), j);
+    PointEvaluator::Point &point = found.known.emplace_back();
+    Value whole = sum;
+    if (!isZeroFilled(init()))
+      whole = addSums(b, sum, points.evaluate(b, init(), index, point));
+    point.add(op->getResult(0), index, whole);
+  }
+  return found;
 }
 
 void ProductKernel::emitPoints(ImplicitLocOpBuilder &b, Value m, Value n,
-                               SumAt sumAt) {
-  Indices i(b);
-  SmallVector<SmallVector<Value>> indices;
-  SmallVector<PointEvaluator::Point> known;
-  SmallVector<Value> first = findResult(b, pair, m, n);
-  for (int64_t j = 0; j < width(); ++j) {
-    SmallVector<Value> &index = indices.emplace_back(first);
-    index.back() = i.add(index.back(), j);
-    PointEvaluator::Point &point = known.emplace_back();
-    Value sum = sumAt(j);
-    if (!isZeroFilled(init()))
-      sum = addSums(b, sum, points.evaluate(b, init(), index, point));
-    point.add(op->getResult(0), index, sum);
-  }
-  points.store(b, body.getOutputs(), indices, known);
+                               ArrayRef<Value> sums) {
+  Points found = findPoints(b, m, n, sums);
+  points.store(b, body.getOutputs(), found.indices, found.known);
 }

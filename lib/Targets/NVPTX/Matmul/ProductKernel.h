@@ -8,7 +8,8 @@
 // A block computes a tile of the result. While it multiplies one pair of tiles
 // of the operands, copies of the next ones are on their way to shared memory.
 // The sums go through shared memory once more, so that what follows the product
-// reads and writes rows.
+// reads and writes rows. A block of warpgroups, which keeps its sums, computes
+// several tiles where there are more of them than blocks run at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,10 @@
 
 #include "Kernel/Block.h"
 #include "Kernel/PointEvaluator.h"
+#include "Matmul/WarpgroupStore.h"
 #include "Matmul/WarpgroupTile.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace sardonyx::nv {
 
@@ -87,8 +91,6 @@ protected:
   std::unique_ptr<BlockTile> tile;
 
 private:
-  /// Computes the sum of number `j` of neighbours.
-  using SumAt = llvm::function_ref<mlir::Value(int64_t j)>;
   using EmitPiece = llvm::function_ref<void(mlir::Value r, mlir::Value c,
                                             mlir::Value m, mlir::Value n)>;
 
@@ -98,7 +100,12 @@ private:
   int64_t sumCols() const;
   /// Neighbours that a thread has at a time.
   int64_t width() const;
-  void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value id);
+  /// A tile, or where blocks share tiles a part of its products.
+  struct Item {
+    mlir::Value part, from, to; // of the steps along K
+  };
+  Item findItem(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
+  void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
   /// The stages of the operands' tiles in shared memory.
   struct Stages {
     mlir::Value lhs, rhs;
@@ -118,20 +125,45 @@ private:
   void emitProduct(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                    mlir::Value to);
   void findTile(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
-  void emitBlockOfWarpgroups(mlir::ImplicitLocOpBuilder &b, mlir::Value part,
-                             mlir::Value from, mlir::Value to);
+  bool hasPairs() const { return !isConstantIntValue(sizes.pairs, 1); }
+  int64_t countBlocksOfMultiprocessor() const;
+  bool canStoreBoxes() const;
+  mlir::Value prepareWarpgroups(mlir::ImplicitLocOpBuilder &b);
+  void emitWarpgroups(mlir::ImplicitLocOpBuilder &b,
+                      mlir::scf::ParallelOp loop);
+  using EmitItem = llvm::function_ref<WarpgroupTile::Ring(const Item &,
+                                                          WarpgroupTile::Ring)>;
+  void forEachItem(mlir::ImplicitLocOpBuilder &b, mlir::scf::ParallelOp loop,
+                   WarpgroupTile::Ring begin, EmitItem emitItem);
+  void emitBoxes(mlir::ImplicitLocOpBuilder &b, WarpgroupStore &store,
+                 mlir::Value sums, mlir::Value part);
+  void emitPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value sums,
+                 mlir::Value part);
   void forEachPiece(mlir::ImplicitLocOpBuilder &b, EmitPiece emitPiece);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
+  llvm::SmallVector<mlir::Value> loadSums(mlir::ImplicitLocOpBuilder &b,
+                                          mlir::Value r, mlir::Value c);
   void storePartials(mlir::ImplicitLocOpBuilder &b, mlir::Value part);
+  void storePartial(mlir::ImplicitLocOpBuilder &b, mlir::Value part,
+                    mlir::Value m, mlir::Value n,
+                    llvm::ArrayRef<mlir::Value> sums);
   void emitSums(mlir::ImplicitLocOpBuilder &b);
+  struct Points {
+    llvm::SmallVector<llvm::SmallVector<mlir::Value>> indices;
+    llvm::SmallVector<PointEvaluator::Point> known;
+  };
+  Points findPoints(mlir::ImplicitLocOpBuilder &b, mlir::Value m, mlir::Value n,
+                    llvm::ArrayRef<mlir::Value> sums);
   void emitPoints(mlir::ImplicitLocOpBuilder &b, mlir::Value m, mlir::Value n,
-                  SumAt sumAt);
+                  llvm::ArrayRef<mlir::Value> sums);
 
   PointEvaluator points;
   Sizes sizes;
   mlir::Value row0, col0; // of the block's tile
   mlir::Value sumTile;
   MappedSource lhsMap, rhsMap;
+  mlir::Value resultMap;         // where the hardware stores
+  mlir::Value items, mostItems;  // in all; that run at a time, null: all
   mlir::Value rows, cols, steps; // how many tiles there are, and of K
   /// Sums of the blocks that share tiles, [split, pairs, M, N]; null where each
   /// has its own.

@@ -9,7 +9,9 @@
 // shared memory by itself (TMA), and four warps together multiply what lies
 // there (wgmma). A block has a warpgroup that starts copies, and one or two
 // that multiply. They meet at barriers in shared memory: of each stage one that
-// its tiles are there, and one that they are no longer needed.
+// its tiles are there, and one that they are no longer needed. What follows the
+// product is computed of sums in registers, while the first one is already
+// having tiles copied for the block's next one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +50,15 @@ struct MappedSource {
                              std::function<mlir::Value()> findPair = {});
 };
 
+/// Rows of the products of a warpgroup.
+inline constexpr int64_t kGroupRows = 64;
+
+/// A number of 32 bits.
+mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, int64_t value);
+mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, mlir::Value index);
+/// Whether a thread is the first one of its warpgroup.
+mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
+
 /// The tiles of a block in shared memory, and their products.
 class WarpgroupTile {
 public:
@@ -60,42 +71,54 @@ public:
     return types.transposed ? plan.getTileN() : plan.getTileK();
   }
   int64_t boxCols() const { return kMapRowBytes / types.lhsBytes(); }
-  /// Sums of a row in shared memory: gaps keep rows out of each other's banks.
-  int64_t sumCols() const { return plan.getTileN() + 8; }
   /// Bytes of shared memory of a block.
   int64_t countSharedBytes() const;
 
   /// Makes the barriers in `shared`, that many bytes. All threads call it.
   void begin(mlir::ImplicitLocOpBuilder &b, mlir::Value shared,
              mlir::Value thread);
-  /// Whether the calling thread is of the warpgroups that multiply.
+  /// Whether the calling thread is of the warpgroups that multiply, or the one
+  /// that starts copies.
   mlir::Value isWorker(mlir::ImplicitLocOpBuilder &b);
-  /// Copies the tiles of steps `from` to `from` + `count` of the tile at (row,
-  /// col). The other warpgroup calls it.
-  void copy(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
-            const MappedSource &rhs, mlir::Value row, mlir::Value col,
-            mlir::Value from, mlir::Value count);
-  /// Multiplies so many, and writes the sums to a tile in shared memory. The
-  /// warpgroups that multiply call it.
-  mlir::Value multiply(mlir::ImplicitLocOpBuilder &b, mlir::Value count);
+  mlir::Value isCopier(mlir::ImplicitLocOpBuilder &b);
 
-private:
   /// Which stage is next, and the phase of its barriers.
   struct Ring {
     mlir::Value stage, phase;
   };
+  Ring beginCopies(mlir::ImplicitLocOpBuilder &b);
+  /// Copies the tiles of steps `from` to `from` + `count` of the tile at (row,
+  /// col), as stages become free. Returns where the ring is then.
+  Ring copy(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
+            const MappedSource &rhs, mlir::Value row, mlir::Value col,
+            mlir::Value from, mlir::Value count, Ring ring);
+  Ring beginProducts(mlir::ImplicitLocOpBuilder &b);
+  /// Multiplies so many, and frees their stages. Of the `sums`, a struct, a
+  /// thread has those that wgmma leaves it.
+  Ring multiply(mlir::ImplicitLocOpBuilder &b, mlir::Value count, Ring ring,
+                mlir::Value &sums);
+  /// All of the shared memory as bytes, and where in there results wait for
+  /// their copy.
+  mlir::Value allBytes() const { return bytes; }
+  int64_t resultsFrom() const { return plan.getStages() * stageBytes(); }
+
+private:
   Ring next(mlir::ImplicitLocOpBuilder &b, Ring ring);
 
   int64_t lhsBytes() const { return plan.getTileM() * kMapRowBytes; }
   int64_t rhsBytes() const { return plan.getTileN() * kMapRowBytes; }
   int64_t stageBytes() const { return lhsBytes() + rhsBytes(); }
-  int64_t tileBytes() const;
+  /// Where the barriers begin.
+  int64_t barrierBytes() const;
   /// The barriers that the tiles of a stage are there, or free.
   mlir::Value fullAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
   mlir::Value freeAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
   mlir::Value byteAt(mlir::ImplicitLocOpBuilder &b, mlir::Value byte);
   void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
                mlir::Value phase);
+  /// Says that a stage is free, where `condition` holds.
+  void release(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+               mlir::Value stage);
   void copyBox(mlir::ImplicitLocOpBuilder &b, const MappedSource &source,
                mlir::Value row, mlir::Value col, mlir::Value byte,
                mlir::Value barrier);
@@ -106,13 +129,10 @@ private:
                        bool isAlongK);
   mlir::Value multiplyStage(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
                             mlir::Value rhs, mlir::Value sums);
-  void storeSums(mlir::ImplicitLocOpBuilder &b, mlir::Value sums,
-                 mlir::Value tile);
-  void joinWorkers(mlir::ImplicitLocOpBuilder &b);
 
   ProductTypes types;
   MatmulPlanAttr plan;
-  mlir::Value shared, bytes, thread;
+  mlir::Value bytes, thread;
 };
 
 } // namespace sardonyx::nv

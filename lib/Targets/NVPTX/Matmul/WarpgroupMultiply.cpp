@@ -1,0 +1,132 @@
+//===- WarpgroupMultiply.cpp - How warpgroups multiply tiles --------------===//
+//
+// Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel/Block.h"
+#include "Matmul/WarpgroupTile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace sardonyx;
+using namespace sardonyx::nv;
+
+/// Bytes along K that an instruction multiplies.
+static constexpr int64_t kStepBytes = 32;
+
+/// The descriptor of a tile in shared memory (PTX ISA, "Matrix descriptor
+/// format"): where it begins, how far its 8x8 cores are from each other along
+/// and across rows, all in units of 16 bytes, and the swizzle of 128 bytes.
+Value WarpgroupTile::describe(ImplicitLocOpBuilder &b, Value byte,
+                              bool isAlongK) {
+  constexpr uint64_t kUnit = 16, kSwizzle128 = uint64_t(1) << 62;
+  // Of eight rows; from 64 columns to the next where these go across K.
+  constexpr uint64_t kEightRows = 8 * kMapRowBytes / kUnit;
+  const uint64_t columns =
+      isAlongK ? 1 : plan.getTileK() * kMapRowBytes / kUnit;
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, bytes);
+  Value address = b.createOrFold<arith::IndexCastOp>(
+      b.getI64Type(), Indices(b).add(base, byte));
+  auto constant = [&](uint64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, static_cast<int64_t>(value), 64);
+  };
+  Value start = arith::AndIOp::create(
+      b, arith::ShRUIOp::create(b, address, constant(4)), constant(0x3fff));
+  return arith::OrIOp::create(
+      b, start, constant(columns << 16 | kEightRows << 32 | kSwizzle128));
+}
+
+static NVVM::WGMMATypes typeOf(Type type) {
+  if (type.isF16())
+    return NVVM::WGMMATypes::f16;
+  return type.isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::tf32;
+}
+
+Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
+                                   Value rhs, Value sums) {
+  MLIRContext *context = b.getContext();
+  const int64_t depth = kStepBytes / types.lhsBytes();
+  auto shape =
+      NVVM::MMAShapeAttr::get(context, kGroupRows, plan.getTileN(), depth);
+  // Along K the next products follow each other in a row; across it are rows.
+  constexpr int64_t kUnit = 16;
+  const int64_t lhsStep = kStepBytes / kUnit;
+  const int64_t rhsStep =
+      types.transposed ? lhsStep : depth * kMapRowBytes / kUnit;
+  NVVM::WgmmaFenceAlignedOp::create(b);
+  for (int64_t step = 0; step < kMapRowBytes / kStepBytes; ++step) {
+    auto advance = [&](Value descriptor, int64_t units) -> Value {
+      return arith::AddIOp::create(
+          b, descriptor, arith::ConstantIntOp::create(b, step * units, 64));
+    };
+    sums = NVVM::WgmmaMmaAsyncOp::create(
+        b, sums.getType(), sums, advance(lhs, lhsStep), advance(rhs, rhsStep),
+        shape, typeOf(types.lhs), typeOf(types.rhs), NVVM::WGMMATypes::f32,
+        NVVM::WGMMAScaleOut::one, NVVM::WGMMAScaleIn::one,
+        NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row,
+        types.transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+        NVVM::MMAIntOverflowAttr());
+  }
+  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+  return sums;
+}
+
+void WarpgroupTile::release(ImplicitLocOpBuilder &b, Value condition,
+                            Value stage) {
+  auto some = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(some.thenYield());
+  NVVM::MBarrierArriveOp::create(b, b.getI64Type(), freeAt(b, stage), Value());
+}
+
+WarpgroupTile::Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {
+  return {Indices(b).constant(0), asWord(b, 0)};
+}
+
+WarpgroupTile::Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b,
+                                            Value count, Ring ring,
+                                            Value &sums) {
+  Indices i(b);
+  Value group = i.div(thread, MatmulPlanAttr::kWarpgroup);
+  Value lhs = describe(b, i.mul(group, kGroupRows * kMapRowBytes), true);
+  Value rhs = describe(b, i.constant(lhsBytes()), types.transposed);
+  Value isLeader = isFirstOfGroup(b, thread);
+  SmallVector<Type> parts(plan.getTileN() / 2, types.sum);
+  Value zeros = LLVM::ZeroOp::create(
+      b, LLVM::LLVMStructType::getLiteral(b.getContext(), parts));
+  auto loop = scf::ForOp::create(
+      b, i.constant(0), count, i.constant(1),
+      ValueRange{ring.stage, ring.phase, i.constant(0), zeros});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Ring at = {loop.getRegionIterArg(0), loop.getRegionIterArg(1)};
+    Value before = loop.getRegionIterArg(2);
+    waitFor(b, fullAt(b, at.stage), at.phase);
+    Value offset = b.createOrFold<arith::IndexCastOp>(
+        b.getI64Type(), i.mul(at.stage, stageBytes() / 16));
+    Value next = multiplyStage(b, arith::AddIOp::create(b, lhs, offset),
+                               arith::AddIOp::create(b, rhs, offset),
+                               loop.getRegionIterArg(3));
+    // While these are on their way, those before are done: their stage is free.
+    NVVM::WgmmaWaitGroupSyncOp::create(b, 1);
+    Value hasBefore = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::ne, loop.getInductionVar(), i.constant(0));
+    release(b, i.both(hasBefore, isLeader), before);
+    Ring after = this->next(b, at);
+    scf::YieldOp::create(b,
+                         ValueRange{after.stage, after.phase, at.stage, next});
+  }
+  NVVM::WgmmaWaitGroupSyncOp::create(b, 0);
+  release(b, i.both(i.less(i.constant(0), count), isLeader),
+          loop.getResult(2));
+  sums = loop.getResult(3);
+  return {loop.getResult(0), loop.getResult(1)};
+}
