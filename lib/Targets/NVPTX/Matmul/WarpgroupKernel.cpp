@@ -177,8 +177,8 @@ static SmallVector<Value> takePair(ImplicitLocOpBuilder &b, Value sums,
 static SmallVector<Value, 2> findRows(ImplicitLocOpBuilder &b, Value thread,
                                       Value row0) {
   Indices i(b);
-  Value row = i.add(row0, i.add(i.mul(i.div(thread, 32), 16),
-                                i.div(i.rem(thread, 32), 4)));
+  Value row = i.add(
+      row0, i.add(i.mul(i.div(thread, 32), 16), i.div(i.rem(thread, 32), 4)));
   return {row, i.add(row, 8)};
 }
 
@@ -205,13 +205,13 @@ void ProductKernel::emitBoxes(ImplicitLocOpBuilder &b, WarpgroupStore &store,
     SmallVector<Value> pairOfSums = takePair(b, sums, half, piece);
     if (partials)
       return pairOfSums;
-    Value n = limit(i.add(n0, piece * kPieceCols), sizes.n, plan.getTileN(),
-                    kPair);
+    Value n =
+        limit(i.add(n0, piece * kPieceCols), sizes.n, plan.getTileN(), kPair);
     Points found = findPoints(b, m[half], n, pairOfSums);
     SmallVector<Value> results;
     for (auto [index, point] : llvm::zip_equal(found.indices, found.known))
-      results.push_back(points.evaluate(b, body.getOutputs().front().tensor,
-                                        index, point));
+      results.push_back(
+          points.evaluate(b, body.getOutputs().front().tensor, index, point));
     return results;
   };
   Value group = i.div(thread, MatmulPlanAttr::kWarpgroup);

@@ -125,8 +125,7 @@ WarpgroupTile::Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b,
                          ValueRange{after.stage, after.phase, at.stage, next});
   }
   NVVM::WgmmaWaitGroupSyncOp::create(b, 0);
-  release(b, i.both(i.less(i.constant(0), count), isLeader),
-          loop.getResult(2));
+  release(b, i.both(i.less(i.constant(0), count), isLeader), loop.getResult(2));
   sums = loop.getResult(3);
   return {loop.getResult(0), loop.getResult(1)};
 }

@@ -129,8 +129,8 @@ void WarpgroupStore::storePairs(ImplicitLocOpBuilder &b, int64_t box,
   Value inPiece = i.mul(col, elementBytes());
   Value more = i.div(inPiece, kChunkBytes);
   const int64_t pieces = boxCols() / kPieceCols;
-  auto pairType = VectorType::get({2}, elementBytes() == 1 ? b.getI8Type()
-                                                           : Type(type));
+  auto pairType =
+      VectorType::get({2}, elementBytes() == 1 ? b.getI8Type() : Type(type));
   for (int64_t piece = 0; piece < pieces; ++piece)
     for (int64_t half = 0; half < 2; ++half) {
       Value both = LLVM::PoisonOp::create(b, pairType);
@@ -142,8 +142,8 @@ void WarpgroupStore::storePairs(ImplicitLocOpBuilder &b, int64_t box,
                                              asWord(b, int64_t(j)));
       }
       const int64_t first = piece * pieceBytes;
-      Value at = byteAt(b, i.add(row0, half * 8), first / kChunkBytes, more,
-                        slot);
+      Value at =
+          byteAt(b, i.add(row0, half * 8), first / kChunkBytes, more, slot);
       at = i.add(at, i.add(i.rem(inPiece, kChunkBytes), first % kChunkBytes));
       LLVM::StoreOp::create(b, both, addressOf(b, bytes, at),
                             2 * elementBytes());
@@ -179,9 +179,8 @@ void WarpgroupStore::waitForCopies(ImplicitLocOpBuilder &b, int64_t most,
   });
 }
 
-void WarpgroupStore::emit(
-    ImplicitLocOpBuilder &b, FindPair findPair,
-    function_ref<SmallVector<Value>(int64_t col)> place) {
+void WarpgroupStore::emit(ImplicitLocOpBuilder &b, FindPair findPair,
+                          function_ref<SmallVector<Value>(int64_t col)> place) {
   for (int64_t box = 0; box < countBoxes(); ++box) {
     // What is written here now has been read.
     waitForCopies(b, countSlots() - 1, /*onlyRead=*/true);

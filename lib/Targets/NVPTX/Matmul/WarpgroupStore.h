@@ -44,9 +44,9 @@ public:
       int64_t half, int64_t piece)>;
   /// Stores all columns. `place` are the coordinates in the tensor of column
   /// `col` of the tile, in the warpgroup's first row.
-  void emit(mlir::ImplicitLocOpBuilder &b, FindPair findPair,
-            llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t col)>
-                place);
+  void
+  emit(mlir::ImplicitLocOpBuilder &b, FindPair findPair,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t col)> place);
   /// Waits for all copies.
   void finish(mlir::ImplicitLocOpBuilder &b);
 
@@ -68,7 +68,8 @@ private:
                   FindPair findPair);
   void joinGroup(mlir::ImplicitLocOpBuilder &b);
   void ifFirst(mlir::ImplicitLocOpBuilder &b, llvm::function_ref<void()> emit);
-  void waitForCopies(mlir::ImplicitLocOpBuilder &b, int64_t most, bool onlyRead);
+  void waitForCopies(mlir::ImplicitLocOpBuilder &b, int64_t most,
+                     bool onlyRead);
 
   MatmulPlanAttr plan;
   mlir::Type type;
