@@ -18,25 +18,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-MappedSource MappedSource::matrix(ImplicitLocOpBuilder &b, Value memref,
-                                  ArrayRef<Value> sizes, ArrayRef<int64_t> box,
-                                  std::function<Value()> findPair) {
-  SmallVector<int64_t> boxSizes(box);
-  boxSizes.resize(sizes.size(), 1);
-  MappedSource source;
-  source.map = TensorMapOp::create(b, memref, sizes, boxSizes, kMapRowBytes,
-                                   getElementTypeOrSelf(memref).isF32(),
-                                   /*lower=*/{}, /*upper=*/{}, /*steps=*/{});
-  source.find = [findPair](ImplicitLocOpBuilder &, Value row,
-                           Value col) -> Place {
-    SmallVector<Value> at = {col, row};
-    if (findPair)
-      at.push_back(findPair());
-    return {at, {}};
-  };
-  return source;
-}
-
 void WarpgroupTile::copyBox(ImplicitLocOpBuilder &b, const MappedSource &source,
                             Value row, Value col, Value byte, Value barrier) {
   const MappedSource::Place place = source.find(b, row, col);

@@ -18,16 +18,11 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-static constexpr int64_t kBarrierBytes = 8;
 /// Nanoseconds that a thread sleeps at most before it looks at a barrier again.
 static constexpr int64_t kPatience = 10'000'000;
 
 Value nv::asWord(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantIntOp::create(b, value, 32);
-}
-
-Value nv::asWord(ImplicitLocOpBuilder &b, Value index) {
-  return b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
 }
 
 Value nv::isFirstOfGroup(ImplicitLocOpBuilder &b, Value thread) {

@@ -18,44 +18,15 @@
 #ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H
 #define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H
 
+#include "Kernel/Warpgroup.h"
 #include "Matmul/BlockTile.h"
 
 #include <functional>
 
 namespace sardonyx::nv {
 
-/// Bytes of a row of a tile in shared memory, which are swizzled.
-inline constexpr int64_t kMapRowBytes = 128;
-
-/// An operand whose tiles are copied by TMA.
-struct MappedSource {
-  /// Coordinates in the tensor, the innermost first, and of an image the
-  /// offsets of what is copied from its pixels.
-  struct Place {
-    llvm::SmallVector<mlir::Value> coordinates, offsets;
-  };
-
-  /// An nv.tensor_map of the host.
-  mlir::Value map;
-  /// Where the box is that begins at (row, col) of the matrix.
-  std::function<Place(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
-                      mlir::Value col)>
-      find;
-
-  /// A matrix of so many rows and columns, or one for each pair, of which
-  /// `findPair` gives the number.
-  static MappedSource matrix(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
-                             llvm::ArrayRef<mlir::Value> sizes,
-                             llvm::ArrayRef<int64_t> box,
-                             std::function<mlir::Value()> findPair = {});
-};
-
-/// Rows of the products of a warpgroup.
-inline constexpr int64_t kGroupRows = 64;
-
 /// A number of 32 bits.
 mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, int64_t value);
-mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, mlir::Value index);
 /// Whether a thread is the first one of its warpgroup.
 mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
 
