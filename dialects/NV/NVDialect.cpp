@@ -167,3 +167,24 @@ FewRowsPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "4, 8, 16 or 32 threads read a row; got " << lanes;
   return success();
 }
+
+LogicalResult
+AttentionPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
+                          ProductForm form, int64_t queries, int64_t keys,
+                          int64_t split) {
+  const int64_t least = form == ProductForm::Fma   ? 4
+                        : form == ProductForm::Mma ? 16
+                                                   : 64;
+  if (queries < least || queries > 128 || !llvm::isPowerOf2_64(queries))
+    return emitError() << "a block has " << least
+                       << " to 128 queries, a power of 2; got " << queries;
+  if (keys < 16 || keys > 256 || keys % 16)
+    return emitError() << "a tile has 16 to 256 keys, several times 16; got "
+                       << keys;
+  if (split < 0 || split > kMostSplits)
+    return emitError() << "1 to " << kMostSplits
+                       << " blocks can share keys, 0 as many as are worth it; "
+                          "got "
+                       << split;
+  return success();
+}

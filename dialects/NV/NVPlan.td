@@ -83,6 +83,35 @@ def NV_FewRowsPlanAttr : AttrDef<NV_Dialect, "FewRowsPlan"> {
   let genVerifyDecl = 1;
 }
 
+def NV_AttentionPlanAttr : AttrDef<NV_Dialect, "AttentionPlan"> {
+  let mnemonic = "attention_plan";
+  let summary = "The tiles of attention";
+  let description = [{
+    A block has so many `queries` and goes over the keys by so many at a time, by
+    multiply-adds (`fma`) or by the tensor cores (`mma`). With `split` > 1 so many
+    blocks share the keys, and a kernel of its own adds up what they have; 0
+    stands for as many as leave no multiprocessor without work, which the host
+    counts where sizes are open.
+
+    ```mlir
+    #nv.attention_plan<form = mma, queries = 64, keys = 64>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<NV_ProductForm>:$form,
+    "int64_t":$queries, "int64_t":$keys,
+    DefaultValuedParameter<"int64_t", "1">:$split
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isFma() const { return getForm() == ProductForm::Fma; }
+    bool isMma() const { return getForm() == ProductForm::Mma; }
+    /// The most blocks that share keys.
+    static constexpr int64_t kMostSplits = 32;
+  }];
+}
+
 def NV_LoopsAttr : AttrDef<NV_Dialect, "Loops"> {
   let mnemonic = "loops";
   let summary = "A kernel is plain loops, one operation after the other";

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Attention/AttentionPlan.h"
 #include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
@@ -40,6 +41,23 @@ static Attribute selectPlan(Operation *product, TargetAttr target) {
   return plan ? Attribute(*plan) : Attribute();
 }
 
+static Attribute selectPlan(sdx::AttentionOp op, TargetAttr target) {
+  std::optional<AttentionPlanAttr> plan = choosePlan(op, target);
+  return plan ? Attribute(*plan) : Attribute();
+}
+
+/// Why the kernel cannot go by `given`; empty where it can.
+static std::string whyNotGiven(Attribute given, Operation *product,
+                               sdx::AttentionOp attention, TargetAttr target) {
+  if (product && isa<FewRowsPlanAttr>(given) && chooseFewRows(product, target))
+    return "";
+  if (auto plan = dyn_cast<MatmulPlanAttr>(given); plan && product)
+    return whyNot(product, plan, target);
+  if (auto plan = dyn_cast<AttentionPlanAttr>(given); plan && attention)
+    return whyNot(attention, plan, target);
+  return "it is for another kind of kernel";
+}
+
 namespace {
 
 struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
@@ -51,19 +69,17 @@ struct SelectPlansPass : sardonyx::impl::NVSelectPlansBase<SelectPlansPass> {
     if (isa_and_nonnull<LoopsAttr>(given))
       return;
     Operation *product = findAnyProduct(func);
+    auto attention = findProduct<sdx::AttentionOp>(func);
     TargetAttr target = getTargetOrDefault(func);
     if (!given) {
-      if (product)
-        if (Attribute plan = selectPlan(product, target))
-          func->setAttr(kPlanAttr, plan);
+      Attribute plan = product     ? selectPlan(product, target)
+                       : attention ? selectPlan(attention, target)
+                                   : Attribute();
+      if (plan)
+        func->setAttr(kPlanAttr, plan);
       return;
     }
-    if (product && isa<FewRowsPlanAttr>(given) &&
-        chooseFewRows(product, target))
-      return;
-    auto plan = dyn_cast<MatmulPlanAttr>(given);
-    std::string reason = plan && product ? whyNot(product, plan, target)
-                                         : "it is for another kind of kernel";
+    std::string reason = whyNotGiven(given, product, attention, target);
     if (reason.empty())
       return;
     func.emitError("the plan ") << given << " of kernel '" << func.getName()

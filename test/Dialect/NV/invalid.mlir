@@ -122,3 +122,18 @@ func.func @long_step(%x: memref<4x5x6x64xf16>, %n: index) {
   %0 = nv.tensor_map %x sizes(%n, %n, %n, %n) box [64, 64] swizzle 128 lower [0, 0] upper [0, 0] steps [1, 9, 1, 1] : memref<4x5x6x64xf16>
   return
 }
+
+// -----
+
+// expected-error @below {{a block has 16 to 128 queries, a power of 2; got 48}}
+module attributes {nv.plan = #nv.attention_plan<form = mma, queries = 48, keys = 64>} {}
+
+// -----
+
+// expected-error @below {{a tile has 16 to 256 keys, several times 16; got 72}}
+module attributes {nv.plan = #nv.attention_plan<form = fma, queries = 4, keys = 72>} {}
+
+// -----
+
+// expected-error @below {{1 to 32 blocks can share keys, 0 as many as are worth it; got 33}}
+module attributes {nv.plan = #nv.attention_plan<form = mma, queries = 64, keys = 64, split = 33>} {}

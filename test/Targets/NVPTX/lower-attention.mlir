@@ -108,3 +108,71 @@ func.func private @bounded(%q: !query, %k: !keys, %v: !keys, %past: index, %r: !
   return
 }
 }
+
+// -----
+
+!long = memref<2x1024x8x128xbf16, #gpu.address_space<global>>
+#q = affine_map<(b, h, m, n, d, e) -> (b, m, h, d)>
+#k = affine_map<(b, h, m, n, d, e) -> (b, n, h, d)>
+#v = affine_map<(b, h, m, n, d, e) -> (b, n, h, e)>
+#r = affine_map<(b, h, m, n, d, e) -> (b, m, h, e)>
+
+// Warpgroups: one has boxes copied, of 128 queries and keys of a head and of 64
+// columns, the others multiply what is there. While factors of the scores of a
+// tile are made, the values of the one before are added up: their left-hand
+// side is in registers.
+// CHECK-LABEL: func private @long
+// CHECK: nv.tensor_map %arg0 sizes(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) box [64, 1, 128, 1] swizzle 128
+// CHECK: nv.tensor_map %arg1 sizes({{.*}}) box [64, 1, 128, 1] swizzle 128
+// CHECK: nv.tensor_map %arg2
+// CHECK: scf.parallel
+// CHECK: nv.shared_memory : memref<163912xi8, #gpu.address_space<workgroup>>
+// CHECK: nvvm.mbarrier.init
+// CHECK: nvvm.setmaxregister increase 232
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: wgmma.fence.sync.aligned
+// CHECK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK: scf.for
+// CHECK: wgmma.fence.sync.aligned
+// CHECK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: nvvm.mbarrier.try_wait.parity
+// CHECK: wgmma.fence.sync.aligned
+// CHECK-COUNT-8: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
+// CHECK: nvvm.wgmma.commit.group.sync.aligned
+// CHECK: wgmma.wait_group.sync.aligned 1
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: llvm.nvvm.ex2.approx.ftz.f32
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: nvvm.mbarrier.arrive
+// CHECK: scf.yield
+// CHECK-COUNT-8: wgmma.mma_async
+// CHECK: wgmma.wait_group.sync.aligned 0
+// CHECK: memref.store %{{.*}}, %arg3
+// CHECK: nvvm.setmaxregister decrease 40
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: scf.for
+// CHECK-COUNT-4: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: nv.step = "attention", nv.threads = 384 : i64
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @long(%q: !long, %k: !long, %v: !long, %r: !long) attributes {sdx.kernel,
+    nv.plan = #nv.attention_plan<form = wgmma, queries = 128, keys = 128>} {
+  %c0_1 = arith.constant 0.1 : f32
+  %tq = bufferization.to_tensor %q restrict : !long to tensor<2x1024x8x128xbf16>
+  %tk = bufferization.to_tensor %k restrict : !long to tensor<2x1024x8x128xbf16>
+  %tv = bufferization.to_tensor %v restrict : !long to tensor<2x1024x8x128xbf16>
+  %e = tensor.empty() : tensor<2x1024x8x128xbf16>
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%tq, %tk, %tv : tensor<2x1024x8x128xbf16>, tensor<2x1024x8x128xbf16>, tensor<2x1024x8x128xbf16>)
+      outs(%e : tensor<2x1024x8x128xbf16>) {
+  ^bb0(%score: f32, %b: index, %h: index, %m: index, %n: index):
+    %0 = arith.mulf %score, %c0_1 : f32
+    sdx.yield %0 : f32
+  } -> tensor<2x1024x8x128xbf16>
+  bufferization.materialize_in_destination %a in restrict writable %r : (tensor<2x1024x8x128xbf16>, !long) -> ()
+  return
+}
+}

@@ -275,3 +275,103 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
     return %r : tensor<32x7x7x512xf32>
   }
 }
+
+// -----
+
+#q = affine_map<(h, m, n, d, e) -> (h, m, d)>
+#k = affine_map<(h, m, n, d, e) -> (h, n, d)>
+#v = affine_map<(h, m, n, d, e) -> (h, n, e)>
+#r = affine_map<(h, m, n, d, e) -> (h, m, e)>
+
+// Attention: where blocks are few they share the keys, of open sizes as many as
+// the host counts.
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  // CHECK-LABEL: func @attention
+  // CHECK-SAME: nv.plan = #nv.attention_plan<form = mma, queries = 64, keys = 64>
+  func.func @attention(%q: tensor<12x128x64xf16>, %k: tensor<12x128x64xf16>, %v: tensor<12x128x64xf16>, %e: tensor<12x128x64xf16>) -> tensor<12x128x64xf16> attributes {sdx.kernel} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>)
+        outs(%e : tensor<12x128x64xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x128x64xf16>
+    return %a : tensor<12x128x64xf16>
+  }
+  // CHECK-LABEL: func @decoder
+  // CHECK-SAME: nv.plan = #nv.attention_plan<form = fma, queries = 4, keys = 64, split = 8>
+  func.func @decoder(%q: tensor<12x1x64xf32>, %k: tensor<12x1024x64xf32>, %v: tensor<12x1024x64xf32>, %e: tensor<12x1x64xf32>) -> tensor<12x1x64xf32> attributes {sdx.kernel} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x1x64xf32>, tensor<12x1024x64xf32>, tensor<12x1024x64xf32>)
+        outs(%e : tensor<12x1x64xf32>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x1x64xf32>
+    return %a : tensor<12x1x64xf32>
+  }
+  // CHECK-LABEL: func @open
+  // CHECK-SAME: nv.plan = #nv.attention_plan<form = mma, queries = 64, keys = 64, split = 0>
+  func.func @open(%q: tensor<12x?x64xf16>, %k: tensor<12x?x64xf16>, %v: tensor<12x?x64xf16>, %e: tensor<12x?x64xf16>) -> tensor<12x?x64xf16> attributes {sdx.kernel} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x?x64xf16>, tensor<12x?x64xf16>, tensor<12x?x64xf16>)
+        outs(%e : tensor<12x?x64xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x?x64xf16>
+    return %a : tensor<12x?x64xf16>
+  }
+  // CHECK-LABEL: func @given_attention
+  // CHECK-SAME: nv.plan = #nv.attention_plan<form = mma, queries = 32, keys = 32, split = 2>
+  func.func @given_attention(%q: tensor<12x128x64xf16>, %k: tensor<12x128x64xf16>, %v: tensor<12x128x64xf16>, %e: tensor<12x128x64xf16>) -> tensor<12x128x64xf16> attributes {sdx.kernel,
+      nv.plan = #nv.attention_plan<form = mma, queries = 32, keys = 32, split = 2>} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>)
+        outs(%e : tensor<12x128x64xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x128x64xf16>
+    return %a : tensor<12x128x64xf16>
+  }
+}
+
+// -----
+
+#q = affine_map<(h, m, n, d, e) -> (h, m, d)>
+#k = affine_map<(h, m, n, d, e) -> (h, n, d)>
+#v = affine_map<(h, m, n, d, e) -> (h, n, e)>
+#r = affine_map<(h, m, n, d, e) -> (h, m, e)>
+
+module attributes {sdx.target = #nv.target<sm = 80>} {
+  // expected-error@+1 {{of kernel 'attention_form' does not fit: what it multiplies goes by mma}}
+  func.func @attention_form(%q: tensor<12x128x64xf16>, %k: tensor<12x128x64xf16>, %v: tensor<12x128x64xf16>, %e: tensor<12x128x64xf16>) -> tensor<12x128x64xf16> attributes {sdx.kernel,
+      nv.plan = #nv.attention_plan<form = fma, queries = 32, keys = 32>} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x128x64xf16>, tensor<12x128x64xf16>, tensor<12x128x64xf16>)
+        outs(%e : tensor<12x128x64xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x128x64xf16>
+    return %a : tensor<12x128x64xf16>
+  }
+  // expected-error@+1 {{of kernel 'attention_sums' does not fit: a thread has 256 scores and sums, at most 192 are in registers}}
+  func.func @attention_sums(%q: tensor<12x128x256xf16>, %k: tensor<12x128x256xf16>, %v: tensor<12x128x256xf16>, %e: tensor<12x128x256xf16>) -> tensor<12x128x256xf16> attributes {sdx.kernel,
+      nv.plan = #nv.attention_plan<form = mma, queries = 64, keys = 256>} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x128x256xf16>, tensor<12x128x256xf16>, tensor<12x128x256xf16>)
+        outs(%e : tensor<12x128x256xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x128x256xf16>
+    return %a : tensor<12x128x256xf16>
+  }
+  // expected-error@+1 {{of kernel 'attention_shared' does not fit: its tiles take 174080 bytes of shared memory, a block has at most 166912}}
+  func.func @attention_shared(%q: tensor<12x128x128xf16>, %k: tensor<12x128x128xf16>, %v: tensor<12x128x128xf16>, %e: tensor<12x128x128xf16>) -> tensor<12x128x128xf16> attributes {sdx.kernel,
+      nv.plan = #nv.attention_plan<form = mma, queries = 128, keys = 128>} {
+    %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+        ins(%q, %k, %v : tensor<12x128x128xf16>, tensor<12x128x128xf16>, tensor<12x128x128xf16>)
+        outs(%e : tensor<12x128x128xf16>) {
+    ^bb0(%score: f32, %h: index, %m: index, %n: index):
+      sdx.yield %score : f32
+    } -> tensor<12x128x128xf16>
+    return %a : tensor<12x128x128xf16>
+  }
+}

@@ -16,8 +16,8 @@ include "mlir/Pass/PassBase.td"
 def NVSelectPlans : Pass<"nv-select-plans", "::mlir::func::FuncOp"> {
   let summary = "Choose how each kernel is computed";
   let description = [{
-    Sets `nv.plan` of kernels around a product or a convolution: the tiles that
-    its shape, its types and the device ask for, or, where rows are few, how many
+    Sets `nv.plan` of kernels around a product, a convolution or attention: the
+    tiles that its shape, its types and the device ask for, or, where rows are few, how many
     threads read a row (`#nv.few_rows_plan`). A plan that is there stays;
     where the kernel cannot be computed by it, that is an error. Any kernel can
     be `#nv.loops`.
@@ -151,7 +151,9 @@ def NVLowerAttention : Pass<"nv-lower-attention", "::mlir::func::FuncOp"> {
     of which a block has with all heads that share their keys. It goes over tiles
     of keys and values, which go to shared memory ahead (cp.async): scores and
     probabilities stay in registers, and the softmax is computed as scores come.
-    f16 and bf16 are multiplied by mma.sync, f32 by multiply-adds. Keys that the
+    f16 and bf16 are multiplied by mma.sync, f32 by multiply-adds. By warpgroups
+    (compute capability 9.0) tiles are copied by TMA and multiplied by wgmma;
+    where sizes are open the host takes that form for many scores. Keys that the
     body excludes by a bound are not visited. Where queries are few, blocks share
     the keys, and a second loop adds up what they have.
 

@@ -77,11 +77,13 @@ void AttentionKernel::findSizes(ImplicitLocOpBuilder &b) {
   for (unsigned operand = 0; operand < 3; ++operand)
     add(op.getMap(operand), body.getBuffer(op->getOperand(operand)));
   add(op.getInitMap(), body.getOutputs().front().memref);
+  // A copy by hardware is of queries of one head.
+  const std::optional<unsigned> queryLoop = findQueryLoop(op);
   for (unsigned loop = 0; loop < op.getNumOuterLoops(); ++loop) {
-    bool ofKeys = op.getMap(1).isFunctionOfDim(loop) ||
-                  op.getMap(2).isFunctionOfDim(loop);
-    (ofKeys ? pairLoops : rowLoops).push_back(loop);
-    (ofKeys ? pairSizes : rowSizes).push_back(sizes[loop]);
+    const bool isOfPair =
+        op.isOfKeys(loop) || (plan.isWgmma() && loop != queryLoop);
+    (isOfPair ? pairLoops : rowLoops).push_back(loop);
+    (isOfPair ? pairSizes : rowSizes).push_back(sizes[loop]);
   }
   auto multiply = [&](ArrayRef<Value> factors) {
     Value product = i.constant(1);
@@ -93,14 +95,20 @@ void AttentionKernel::findSizes(ImplicitLocOpBuilder &b) {
   rows = multiply(rowSizes);
 }
 
-void AttentionKernel::emit(ImplicitLocOpBuilder &b) {
+void AttentionKernel::emit(ImplicitLocOpBuilder &b, Value onlyIf) {
   Indices i(b);
-  findSizes(b);
+  isWanted = onlyIf;
+  if (sizes.empty())
+    findSizes(b);
   tiles = i.ceilDiv(rows, plan.rows);
   parts = countParts(b);
   Value blocks = i.mul(i.mul(pairs, tiles), parts);
+  if (isWanted)
+    blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
   if (plan.split != 1)
     partials = allocatePartials(b);
+  if (plan.isWgmma())
+    sources = mapOperands(b);
   {
     OpBuilder::InsertionGuard guard(b);
     scf::ParallelOp loop =
@@ -193,48 +201,96 @@ Value AttentionKernel::countKeys(ImplicitLocOpBuilder &b, bool ofAll) {
   return arith::MinSIOp::create(b, count, keys);
 }
 
+/// The tile of block `id`, and its pair. With a bound the last tiles have most
+/// to do, and begin first.
+Value AttentionKernel::findTile(ImplicitLocOpBuilder &b, Value id) {
+  Indices i(b);
+  if (!modifier.getBoundingLoop() || !plan.isWgmma()) {
+    pair = i.div(id, tiles);
+    Value number = i.rem(id, tiles);
+    if (modifier.getBoundingLoop())
+      number = arith::SubIOp::create(b, i.add(tiles, -1), number);
+    return number;
+  }
+  // Those of all pairs whose keys and values the L2 cache holds.
+  Value bytes = i.mul(sizes[op.getKeyLoop()], 2 * (plan.depth + plan.columns));
+  Value one = i.constant(1);
+  Value together = i.div(i.constant(plan.cacheBytes / 2),
+                         b.createOrFold<arith::MaxSIOp>(bytes, one));
+  together = b.createOrFold<arith::MaxSIOp>(together, one);
+  Value ofGroup = i.mul(tiles, together);
+  Value first = i.mul(i.div(id, ofGroup), together);
+  Value rest = i.rem(id, ofGroup);
+  together = b.createOrFold<arith::MinSIOp>(
+      together, b.createOrFold<arith::SubIOp>(pairs, first));
+  pair = i.add(first, i.rem(rest, together));
+  return arith::SubIOp::create(b, i.add(tiles, -1), i.div(rest, together));
+}
+
 /// The code of block `id`.
 void AttentionKernel::emitBlock(ImplicitLocOpBuilder &b, Value id) {
   Indices i(b);
   Value part = i.rem(id, parts);
-  id = i.div(id, parts);
-  Value number = i.rem(id, tiles);
-  // With a bound the last tiles have most to do, and begin first.
-  if (modifier.getBoundingLoop())
-    number = arith::SubIOp::create(b, i.add(tiles, -1), number);
-  Value pair = i.div(id, tiles);
-  row0 = i.mul(number, plan.rows);
+  row0 = i.mul(findTile(b, i.div(id, parts)), plan.rows);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Type type = op.getQuery().getType().getElementType();
-  tile = plan.isMma ? createMmaAttention(type, plan, thread)
-                    : createFmaAttention(plan, thread);
-  rowsOfThread.clear();
-  for (Value row : tile->rows(b))
-    rowsOfThread.push_back(findRow(b, pair, i.add(row0, row)));
+  Value from = i.constant(0);
   Value count = i.ceilDiv(countKeys(b, /*ofAll=*/false), plan.keys);
+  if (partials) {
+    Value ofPart = i.div(i.add(count, i.add(parts, -1)), parts);
+    from = i.mul(part, ofPart);
+    Value to = arith::MinSIOp::create(b, count, i.add(from, ofPart));
+    to = arith::MaxSIOp::create(b, to, from);
+    count = arith::SubIOp::create(b, to, from);
+  }
+  if (plan.isWgmma())
+    return emitWarpgroups(b, part, from, count);
+  Type type = op.getQuery().getType().getElementType();
+  tile = plan.isMma() ? createMmaAttention(type, plan, thread)
+                      : createFmaAttention(plan, thread);
+  findRows(b, *tile);
+  finish(b, emitKeys(b, from, count), part);
+}
+
+void AttentionKernel::findRows(ImplicitLocOpBuilder &b,
+                               const AttentionShare &ofThread) {
+  Indices i(b);
+  share = &ofThread;
   seenByAll = countKeys(b, /*ofAll=*/true);
+  rowsOfThread.clear();
+  for (Value row : share->rows(b))
+    rowsOfThread.push_back(findRow(b, pair, i.add(row0, row)));
+}
+
+/// What is done with the sums of a block.
+void AttentionKernel::finish(ImplicitLocOpBuilder &b, const State &state,
+                             Value part) {
   if (!partials)
-    return emitResults(b, emitKeys(b, pair, i.constant(0), count));
-  Value ofPart = i.div(i.add(count, i.add(parts, -1)), parts);
-  Value from = i.mul(part, ofPart);
-  Value to = arith::MinSIOp::create(b, count, i.add(from, ofPart));
-  to = arith::MaxSIOp::create(b, to, from);
-  State state = emitKeys(b, pair, from, arith::SubIOp::create(b, to, from));
+    return emitResults(b, state);
   if (plan.split > 1)
-    return storePartials(b, state, part, pair);
+    return storePartials(b, state, part);
+  Indices i(b);
   Value isShared = i.less(i.constant(1), parts);
   auto shared = scf::IfOp::create(b, isShared, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(shared.thenYield());
-  storePartials(b, state, part, pair);
+  storePartials(b, state, part);
   b.setInsertionPoint(shared.elseYield());
   emitResults(b, state);
 }
 
+/// Before the first key.
+AttentionKernel::State AttentionKernel::startState(ImplicitLocOpBuilder &b) {
+  State state;
+  state.largest.assign(rowsOfThread.size(), minusInfinity(b));
+  state.sums.assign(rowsOfThread.size(), floatConstant(b, 0));
+  state.values.assign(rowsOfThread.size() * share->columns(b).size(),
+                      floatConstant(b, 0));
+  return state;
+}
+
 /// Goes over `count` tiles of keys.
 AttentionKernel::State AttentionKernel::emitKeys(ImplicitLocOpBuilder &b,
-                                                 Value pair, Value from,
-                                                 Value count) {
+                                                 Value from, Value count) {
   Indices i(b);
   Type type = op.getQuery().getType().getElementType();
   const TileLayout layouts[] = {tile->queryLayout(), tile->keyLayout(),
@@ -272,11 +328,7 @@ AttentionKernel::State AttentionKernel::emitKeys(ImplicitLocOpBuilder &b,
   gpu::BarrierOp::create(b);
   Values queries = tile->loadQueries(b, views[0]);
 
-  State state;
-  state.largest.assign(rowsOfThread.size(), minusInfinity(b));
-  state.sums.assign(rowsOfThread.size(), floatConstant(b, 0));
-  state.values.assign(rowsOfThread.size() * tile->columns(b).size(),
-                      floatConstant(b, 0));
+  State state = startState(b);
   auto loop =
       scf::ForOp::create(b, zero, count, i.constant(1), state.flatten());
   {
@@ -304,15 +356,20 @@ AttentionKernel::State AttentionKernel::emitKeys(ImplicitLocOpBuilder &b,
     scf::YieldOp::create(b, added.flatten());
   }
   State all = state.unflatten(loop.getResults());
-  for (Value &sum : all.sums)
-    sum = combineRow(b, sum, /*isSum=*/true);
+  combineSums(b, all);
   return all;
+}
+
+/// The sums of exponentials of all threads that share rows.
+void AttentionKernel::combineSums(ImplicitLocOpBuilder &b, State &state) {
+  for (Value &sum : state.sums)
+    sum = combineRow(b, sum, /*isSum=*/true);
 }
 
 /// `value` of all threads that share rows together, in each of them.
 Value AttentionKernel::combineRow(ImplicitLocOpBuilder &b, Value value,
                                   bool isSum) {
-  for (int64_t distance = 1; distance < tile->threadsOfRow(); distance *= 2) {
+  for (int64_t distance = 1; distance < share->threadsOfRow(); distance *= 2) {
     Value other = gpu::ShuffleOp::create(b, value, int32_t(distance), 32,
                                          gpu::ShuffleMode::XOR)
                       .getShuffleResult();
@@ -348,7 +405,7 @@ void AttentionKernel::modifyScores(ImplicitLocOpBuilder &b, Values &scores,
 void AttentionKernel::modifyEach(ImplicitLocOpBuilder &b, Values &scores,
                                  Value firstKey, bool mayPass) {
   Indices i(b);
-  Values numbers = tile->keys(b);
+  Values numbers = share->keys(b);
   for (auto [k, number] : llvm::enumerate(numbers)) {
     Value key = i.add(firstKey, number), exists;
     if (mayPass) {
@@ -388,9 +445,10 @@ AttentionKernel::Values AttentionKernel::loadExtras(ImplicitLocOpBuilder &b,
   return elements;
 }
 
-/// Makes exponentials of the scores of a row and counts them in.
-void AttentionKernel::addRow(ImplicitLocOpBuilder &b, size_t row,
-                             MutableArrayRef<Value> scores, State &state) {
+/// Makes exponentials of the scores of a row and counts them in; the factor by
+/// which its sums of values become less.
+Value AttentionKernel::addRow(ImplicitLocOpBuilder &b, size_t row,
+                              MutableArrayRef<Value> scores, State &state) {
   Value scale = floatConstant(b, modifier.getFactor() * kLog2E);
   Value largest = reduce(b, SmallVector<Value>(scores), /*isSum=*/false);
   largest = combineRow(b, largest, /*isSum=*/false);
@@ -405,11 +463,26 @@ void AttentionKernel::addRow(ImplicitLocOpBuilder &b, size_t row,
     score = exp2(b, math::FmaOp::create(b, score, scale, below));
   Value sum = reduce(b, SmallVector<Value>(scores), /*isSum=*/true);
   state.sums[row] = math::FmaOp::create(b, state.sums[row], factor, sum);
+  return factor;
+}
+
+/// All rows of a tile: their factors.
+AttentionKernel::Values AttentionKernel::addRows(ImplicitLocOpBuilder &b,
+                                                 Values &scores, State &state) {
+  Values factors;
+  const size_t keys = scores.size() / rowsOfThread.size();
+  for (size_t row = 0; row < rowsOfThread.size(); ++row)
+    factors.push_back(
+        addRow(b, row, MutableArrayRef(scores).slice(row * keys, keys), state));
+  return factors;
+}
+
+/// Multiplies the sums of values of each row by its factor.
+void AttentionKernel::scaleValues(ImplicitLocOpBuilder &b, ValueRange factors,
+                                  State &state) {
   const size_t columns = state.values.size() / rowsOfThread.size();
-  for (size_t col = 0; col < columns; ++col) {
-    Value &value = state.values[row * columns + col];
-    value = arith::MulFOp::create(b, value, factor);
-  }
+  for (auto [j, value] : llvm::enumerate(state.values))
+    value = arith::MulFOp::create(b, value, factors[j / columns]);
 }
 
 AttentionKernel::State AttentionKernel::emitTile(ImplicitLocOpBuilder &b,
@@ -419,9 +492,8 @@ AttentionKernel::State AttentionKernel::emitTile(ImplicitLocOpBuilder &b,
                                                  const State &state) {
   modifyScores(b, scores, firstKey);
   State next = state;
-  const size_t keys = scores.size() / rowsOfThread.size();
-  for (size_t row = 0; row < rowsOfThread.size(); ++row)
-    addRow(b, row, MutableArrayRef(scores).slice(row * keys, keys), next);
+  Values factors = addRows(b, scores, next);
+  scaleValues(b, factors, next);
   next.values =
       tile->accumulate(b, scores, exchange, values, offset, next.values);
   return next;
@@ -440,8 +512,8 @@ void AttentionKernel::forEachPiece(ImplicitLocOpBuilder &b,
                                    EmitColumns emitColumns) {
   Indices i(b);
   const int64_t columns = op.getInit().getType().getShape().back();
-  const int64_t step = width(tile->columnWidth());
-  Values numbers = tile->columns(b);
+  const int64_t step = width(share->columnWidth());
+  Values numbers = share->columns(b);
   for (auto [r, row] : llvm::enumerate(rowsOfThread)) {
     auto some = scf::IfOp::create(b, row.exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -498,7 +570,7 @@ void AttentionKernel::emitResults(ImplicitLocOpBuilder &b, State state) {
       value = normalize(b, keys, value, factor);
     }
   }
-  const int64_t step = width(tile->columnWidth());
+  const int64_t step = width(share->columnWidth());
   forEachPiece(b, [&](size_t row, size_t first, Value column) {
     emitPoints(b, rowsOfThread[row].indices, column,
                ArrayRef(state.values).slice(row * columns + first, step));

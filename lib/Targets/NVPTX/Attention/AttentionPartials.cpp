@@ -46,6 +46,8 @@ Value AttentionKernel::allocatePartials(ImplicitLocOpBuilder &b) {
   if (!plan.split)
     shared = arith::SelectOp::create(b, i.less(i.constant(1), parts), parts,
                                      i.constant(0));
+  if (isWanted)
+    shared = arith::SelectOp::create(b, isWanted, shared, i.constant(0));
   SmallVector<int64_t> shape;
   SmallVector<Value> open;
   for (Value size : {shared, pairs, rows}) {
@@ -65,11 +67,11 @@ Value AttentionKernel::allocatePartials(ImplicitLocOpBuilder &b) {
 }
 
 void AttentionKernel::storePartials(ImplicitLocOpBuilder &b, const State &state,
-                                    Value part, Value pair) {
+                                    Value part) {
   Indices i(b);
   const int64_t columns = op.getInit().getType().getShape().back();
   const size_t ofThread = state.values.size() / rowsOfThread.size();
-  const int64_t step = width(tile->columnWidth());
+  const int64_t step = width(share->columnWidth());
   auto store = [&](const Row &row, Value value, Value column) {
     memref::StoreOp::create(b, value, partials,
                             ValueRange{part, pair, row.number, column});
@@ -81,7 +83,7 @@ void AttentionKernel::storePartials(ImplicitLocOpBuilder &b, const State &state,
   });
   for (auto [r, row] : llvm::enumerate(rowsOfThread)) {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          i.rem(thread, tile->threadsOfRow()),
+                                          i.rem(thread, share->threadsOfRow()),
                                           i.constant(0));
     auto one = scf::IfOp::create(b, i.both(row.exists, isFirst), false);
     OpBuilder::InsertionGuard guard(b);
@@ -103,6 +105,8 @@ void AttentionKernel::emitSums(ImplicitLocOpBuilder &b) {
   if (!plan.split)
     count = arith::SelectOp::create(b, i.less(i.constant(1), parts), count,
                                     i.constant(0));
+  if (isWanted)
+    count = arith::SelectOp::create(b, isWanted, count, i.constant(0));
   OpBuilder::InsertionGuard guard(b);
   scf::ParallelOp loop =
       startBlocks(b, i.ceilDiv(count, threads), threads, "sums");

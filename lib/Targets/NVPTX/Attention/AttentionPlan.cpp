@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionPlan.h"
+#include "Attention/WarpgroupAttention.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -19,6 +20,8 @@ static constexpr int64_t kMostBytes = 96 * 1024;
 /// Pieces of a tile of keys that a thread copies: their addresses take
 /// registers.
 static constexpr int64_t kMostPieces = 16;
+/// Queries of two warpgroups, and the most stages of theirs.
+static constexpr int64_t kGroupQueries = 128, kMostStages = 4;
 
 /// The product of the result's dimensions that keys have, or have not; open if
 /// one of them is.
@@ -47,38 +50,71 @@ static int64_t countKeys(sdx::AttentionOp op) {
   return kUsualKeys;
 }
 
-/// Bytes of shared memory that a block needs; tiles of keys and values are
-/// there twice.
-static int64_t countBytes(const AttentionPlan &plan) {
-  const int64_t gap = plan.isMma ? 8 : 4, bytes = plan.isMma ? 2 : 4;
-  int64_t elements = (plan.rows + 2 * plan.keys) * (plan.depth + gap) +
-                     2 * plan.keys * (plan.columns + gap);
-  if (!plan.isMma)
-    elements += plan.rows * (plan.keys + gap);
-  return elements * bytes;
-}
-
 static int64_t roundUp(int64_t size, int64_t to) {
   return llvm::divideCeil(size, to) * to;
 }
 
-AttentionPlan nv::chooseAttentionPlan(sdx::AttentionOp op, TargetAttr target) {
-  AttentionPlan plan;
-  plan.isMma = !op.getQuery().getType().getElementType().isF32();
-  const int64_t depth = op.getQuery().getType().getShape().back();
-  const int64_t columns = op.getValue().getType().getShape().back();
-  plan.depth = roundUp(depth, plan.isMma ? 16 : 4);
-  plan.columns = roundUp(columns, !plan.isMma && columns > 32 ? 64 : 16);
+AttentionPlan::AttentionPlan(AttentionPlanAttr attr, sdx::AttentionOp op,
+                             TargetAttr target)
+    : form(attr.getForm()), rows(attr.getQueries()), keys(attr.getKeys()),
+      split(attr.getSplit()), multiprocessors(target.countMultiprocessors()) {
+  depth = op.getQuery().getType().getShape().back();
+  columns = op.getValue().getType().getShape().back();
+  depth = roundUp(depth, isMma() ? 16 : 4);
+  columns = roundUp(columns, !isMma() && columns > 32 ? 64 : 16);
+  if (!isMma())
+    rowsOfThread = std::clamp<int64_t>(rows / 8, 1, 4);
+}
+
+int64_t AttentionPlan::countSharedBytes() const {
+  if (isWgmma())
+    return WarpgroupAttention::countSharedBytes(*this);
+  const int64_t gap = isMma() ? 8 : 4, bytes = isMma() ? 2 : 4;
+  int64_t elements =
+      (rows + stages * keys) * (depth + gap) + stages * keys * (columns + gap);
+  if (isFma())
+    elements += rows * (keys + gap);
+  return elements * bytes;
+}
+
+/// What multiplies, a warp or a thread at a time.
+static ProductForm findForm(sdx::AttentionOp op) {
+  return op.getQuery().getType().getElementType().isF32() ? ProductForm::Fma
+                                                          : ProductForm::Mma;
+}
+
+/// How many blocks share keys: enough for all multiprocessors, where there are
+/// tiles for them.
+static int64_t chooseSplit(sdx::AttentionOp op, const AttentionPlan &plan,
+                           int64_t rows, int64_t pairs) {
+  // Where the number of queries is open, it may be one.
+  if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(pairs))
+    return 0;
+  const int64_t blocks = pairs * llvm::divideCeil(rows, plan.rows);
+  const int64_t tiles = llvm::divideCeil(countKeys(op), plan.keys);
+  if (tiles < plan.kFewestShared)
+    return 1;
+  return std::clamp<int64_t>(
+      plan.multiprocessors / std::max<int64_t>(1, blocks), 1,
+      std::clamp<int64_t>(tiles / plan.kFewestTiles, 1, plan.kMostSplits));
+}
+
+AttentionPlanAttr nv::chooseWarpPlan(sdx::AttentionOp op, TargetAttr target) {
+  const ProductForm form = findForm(op);
   const int64_t rows = countLoops(op, /*ofKeys=*/false);
   const int64_t pairs = countLoops(op, /*ofKeys=*/true);
-  const int64_t least = plan.isMma ? 16 : 4;
+  const int64_t least = form == ProductForm::Mma ? 16 : 4;
   int64_t wanted = least;
   while (wanted < 64 && (wanted < rows || ShapedType::isDynamic(rows)))
     wanted *= 2;
+  auto get = [&](int64_t queries, int64_t keys, int64_t split) {
+    return AttentionPlanAttr::get(op.getContext(), form, queries, keys, split);
+  };
+  AttentionPlan plan(get(wanted, 64, 1), op, target);
   const int64_t bytes =
       std::min<int64_t>(kMostBytes, target.getSharedBytesOfBlock());
   // Large tiles read less; those of keys shrink first.
-  for (plan.rows = wanted, plan.keys = 64; countBytes(plan) > bytes;) {
+  while (plan.countSharedBytes() > bytes) {
     if (plan.keys > (plan.rows > least ? 32 : 16))
       plan.keys /= 2;
     else if (plan.rows > least)
@@ -86,26 +122,150 @@ AttentionPlan nv::chooseAttentionPlan(sdx::AttentionOp op, TargetAttr target) {
     else
       break;
   }
-  if (!plan.isMma)
-    plan.rowsOfThread = std::clamp<int64_t>(plan.rows / 8, 1, 4);
+  plan = AttentionPlan(get(plan.rows, plan.keys, 1), op, target);
   const int64_t piecesOfKey =
-      std::max(plan.depth, plan.columns) / (plan.isMma ? 8 : 4);
+      std::max(plan.depth, plan.columns) / (plan.isMma() ? 8 : 4);
   while (plan.keys > 16 &&
          plan.keys * piecesOfKey > kMostPieces * plan.countThreads())
     plan.keys /= 2;
-  plan.multiprocessors = target.countMultiprocessors();
-  // Where the number of queries is open, it may be one.
-  if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(pairs)) {
-    plan.split = 0;
-    return plan;
+  return get(plan.rows, plan.keys, chooseSplit(op, plan, rows, pairs));
+}
+
+std::optional<unsigned> nv::findQueryLoop(sdx::AttentionOp op) {
+  for (unsigned loop = op.getNumOuterLoops(); loop-- > 0;)
+    if (!op.isOfKeys(loop))
+      return loop;
+  return std::nullopt;
+}
+
+bool nv::isOpen(sdx::AttentionOp op) {
+  const SmallVector<int64_t> sizes = op.getLoopSizes();
+  const std::optional<unsigned> queries = findQueryLoop(op);
+  return ShapedType::isDynamic(sizes[op.getKeyLoop()]) ||
+         (queries && ShapedType::isDynamic(sizes[*queries]));
+}
+
+/// Why warpgroups cannot compute the operation, the end of a sentence; empty
+/// where they can.
+static std::string whyNoWarpgroups(sdx::AttentionOp op, TargetAttr target) {
+  constexpr int64_t kMostDepth = 256, kMostRank = 5;
+  if (!target.hasWgmma())
+    return "no warpgroups of " + target.getChip() + " multiply";
+  if (findForm(op) != ProductForm::Mma)
+    return "warpgroups multiply matrices of f16 and bf16";
+  const std::optional<unsigned> queries = findQueryLoop(op);
+  if (!queries || !op.getMap(0).isFunctionOfDim(*queries))
+    return "warpgroups have queries of a head, and there is one";
+  for (Value operand : {op.getQuery(), op.getKey(), op.getValue()}) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    const int64_t row = type.getShape().back();
+    if (row == 0 || row % 8)
+      return "the rows of what warpgroups multiply are multiples of 16 bytes";
+    if (row > kMostDepth)
+      return "warpgroups have rows of at most " + std::to_string(kMostDepth) +
+             " elements";
+    if (type.getRank() > kMostRank)
+      return "copies by the hardware are of at most 5 dimensions";
   }
-  const int64_t blocks = pairs * llvm::divideCeil(rows, plan.rows);
+  return "";
+}
+
+/// The product of all loops but those over queries and keys; open if one of
+/// them is.
+static int64_t countHeads(sdx::AttentionOp op) {
+  const SmallVector<int64_t> sizes = op.getLoopSizes();
+  const std::optional<unsigned> queries = findQueryLoop(op);
+  int64_t count = 1;
+  for (unsigned loop = 0; loop < op.getNumOuterLoops(); ++loop) {
+    if (loop == queries)
+      continue;
+    if (ShapedType::isDynamic(sizes[loop]))
+      return ShapedType::kDynamic;
+    count *= sizes[loop];
+  }
+  return count;
+}
+
+/// Registers of a thread that are scores, factors and sums of values. With
+/// warpgroups there are factors of two tiles.
+static int64_t countSums(const AttentionPlan &plan) {
+  if (plan.isWgmma())
+    return plan.keys + plan.columns / 2;
+  return plan.isMma() ? (plan.keys + plan.columns) / 2
+                      : plan.rowsOfThread * (plan.keys + plan.columns) / 16;
+}
+
+/// What a thread has registers for, beside operands and addresses.
+static constexpr int64_t kMostSums = 192;
+
+std::optional<AttentionPlanAttr> nv::choosePlan(sdx::AttentionOp op,
+                                                TargetAttr target) {
+  if (op.isOfBytes())
+    return std::nullopt;
+  if (!whyNoWarpgroups(op, target).empty())
+    return chooseWarpPlan(op, target);
+  const SmallVector<int64_t> sizes = op.getLoopSizes();
+  const int64_t queries = sizes[*findQueryLoop(op)];
+  const int64_t keys = sizes[op.getKeyLoop()];
+  if (!isOpen(op) && (queries < AttentionPlan::kLeastQueries ||
+                      queries * keys <= AttentionPlan::kScoresOfWarps))
+    return chooseWarpPlan(op, target);
+  const int64_t pairs = countHeads(op);
+  auto get = [&](int64_t keys, int64_t split) {
+    return AttentionPlanAttr::get(op.getContext(), ProductForm::Wgmma,
+                                  kGroupQueries, keys, split);
+  };
+  int64_t keysOfTile = kGroupQueries;
+  auto fits = [&] {
+    const AttentionPlan plan(get(keysOfTile, 1), op, target);
+    return countSums(plan) <= kMostSums &&
+           plan.countSharedBytes() <= target.getSharedBytesOfBlock();
+  };
+  while (keysOfTile > 16 && !fits())
+    keysOfTile -= 16;
+  const AttentionPlan plan(get(keysOfTile, 1), op, target);
+  return get(keysOfTile, chooseSplit(op, plan, queries, pairs));
+}
+
+std::string nv::whyNot(sdx::AttentionOp op, AttentionPlanAttr given,
+                       TargetAttr target) {
+  if (op.isOfBytes())
+    return "there are no tiles for what it multiplies";
+  if (given.getForm() == ProductForm::Wgmma) {
+    if (std::string reason = whyNoWarpgroups(op, target); !reason.empty())
+      return reason;
+  } else if (given.getForm() != findForm(op))
+    return ("what it multiplies goes by " + stringifyProductForm(findForm(op)))
+        .str();
+  const AttentionPlan plan(given, op, target);
+  if (const int64_t sums = countSums(plan); sums > kMostSums)
+    return "a thread has " + std::to_string(sums) +
+           " scores and sums, at most " + std::to_string(kMostSums) +
+           " are in registers";
+  const int64_t shared = plan.countSharedBytes();
+  if (shared > target.getSharedBytesOfBlock())
+    return "its tiles take " + std::to_string(shared) +
+           " bytes of shared memory, a block has at most " +
+           std::to_string(target.getSharedBytesOfBlock());
+  return "";
+}
+
+int64_t nv::mostSplits(sdx::AttentionOp op, AttentionPlanAttr given,
+                       TargetAttr target) {
+  constexpr int64_t kRounds = 4;
+  const AttentionPlan plan(given, op, target);
+  int64_t rows = countLoops(op, /*ofKeys=*/false);
+  int64_t pairs = countLoops(op, /*ofKeys=*/true);
+  if (plan.isWgmma()) {
+    rows = op.getLoopSizes()[*findQueryLoop(op)];
+    pairs = countHeads(op);
+  }
+  if (ShapedType::isDynamic(rows) || ShapedType::isDynamic(pairs))
+    return 1;
+  const int64_t blocks =
+      std::max<int64_t>(1, pairs * llvm::divideCeil(rows, plan.rows));
   const int64_t tiles = llvm::divideCeil(countKeys(op), plan.keys);
-  plan.split = 1;
-  if (tiles < plan.kFewestShared)
-    return plan;
-  plan.split = std::clamp<int64_t>(
-      plan.multiprocessors / std::max<int64_t>(1, blocks), 1,
-      std::clamp<int64_t>(tiles / plan.kFewestTiles, 1, plan.kMostSplits));
-  return plan;
+  return std::max<int64_t>(
+      1, std::min<int64_t>({plan.kMostSplits, tiles / plan.kFewestTiles,
+                            kRounds * plan.multiprocessors / blocks}));
 }

@@ -15,21 +15,14 @@
 
 namespace sardonyx::nv {
 
-/// How the threads of a block compute the scores of a tile of queries and one
-/// of keys, and the sums of a tile of values. A thread has the scores of some
-/// queries, its rows, with some of the keys, and columns of the results of the
-/// same rows. Threads that share rows have neighbouring numbers.
-class AttentionTile {
+/// What a thread has: the scores of some queries, its rows, with some of the
+/// keys of a tile, and columns of the results of the same rows. Threads that
+/// share rows have neighbouring numbers.
+class AttentionShare {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  virtual ~AttentionTile() = default;
-
-  virtual TileLayout queryLayout() const = 0;
-  virtual TileLayout keyLayout() const = 0;
-  virtual TileLayout valueLayout() const = 0;
-  /// Shared memory that `accumulate` needs.
-  virtual int64_t countExchangeBytes() const { return 0; }
+  virtual ~AttentionShare() = default;
 
   /// The numbers, within the tile, of the thread's rows, keys and columns.
   virtual Values rows(mlir::ImplicitLocOpBuilder &b) const = 0;
@@ -39,6 +32,17 @@ public:
   virtual int64_t columnWidth() const = 0;
   /// How many threads share rows.
   virtual int64_t threadsOfRow() const = 0;
+};
+
+/// How the threads of a block compute the scores of a tile of queries and one
+/// of keys, and the sums of a tile of values.
+class AttentionTile : public AttentionShare {
+public:
+  virtual TileLayout queryLayout() const = 0;
+  virtual TileLayout keyLayout() const = 0;
+  virtual TileLayout valueLayout() const = 0;
+  /// Shared memory that `accumulate` needs.
+  virtual int64_t countExchangeBytes() const { return 0; }
 
   /// What is kept of the queries in registers.
   virtual Values loadQueries(mlir::ImplicitLocOpBuilder &,

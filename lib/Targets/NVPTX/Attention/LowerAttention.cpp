@@ -37,14 +37,37 @@ struct LowerAttentionPass
         !llvm::hasSingleElement(func.getOps<sdx::AttentionOp>()))
       return;
     sdx::AttentionOp op = *func.getOps<sdx::AttentionOp>().begin();
-    if (op.isOfBytes())
-      return;
+    TargetAttr target = getTargetOrDefault(func);
+    auto plan = func->getAttrOfType<AttentionPlanAttr>(kPlanAttr);
+    if (!plan) {
+      std::optional<AttentionPlanAttr> chosen = choosePlan(op, target);
+      if (!chosen)
+        return;
+      plan = *chosen;
+    }
     KernelBody body(func);
-    AttentionKernel kernel(
-        op, chooseAttentionPlan(op, getTargetOrDefault(func)), body);
-    if (kernel.isPossible() &&
-        failed(body.replaceWith([&](auto &b) { kernel.emit(b); })))
+    AttentionKernel kernel(op, AttentionPlan(plan, op, target), body);
+    if (kernel.isPossible() && failed(body.replaceWith([&](auto &b) {
+          emit(b, op, body, kernel,
+               plan.getForm() == ProductForm::Wgmma && isOpen(op));
+        })))
       signalPassFailure();
+  }
+
+private:
+  /// Where `mayBeShort` the host chooses: the other kernel has no blocks then.
+  static void emit(ImplicitLocOpBuilder &b, sdx::AttentionOp op,
+                   KernelBody &body, AttentionKernel &kernel, bool mayBeShort) {
+    if (!mayBeShort)
+      return kernel.emit(b);
+    TargetAttr target = getTargetOrDefault(op);
+    AttentionKernel warps(
+        op, AttentionPlan(chooseWarpPlan(op, target), op, target), body);
+    Value isLong = kernel.isLong(b);
+    Value isShort = arith::XOrIOp::create(
+        b, isLong, arith::ConstantIntOp::create(b, /*value=*/1, /*width=*/1));
+    kernel.emit(b, isLong);
+    warps.emit(b, isShort);
   }
 };
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionTile.h"
+#include "Attention/MmaFragment.h"
 #include "Kernel/Block.h"
 #include "Matmul/MmaPiece.h"
 
@@ -50,15 +51,13 @@ public:
   }
 
   Values rows(ImplicitLocOpBuilder &b) const override {
-    Indices i(b);
-    Value first = i.add(warpRow(b), i.div(lane(b), 4));
-    return {first, i.add(first, 8)};
+    return mmaRows(b, thread);
   }
   Values keys(ImplicitLocOpBuilder &b) const override {
-    return pairs(b, plan.keys);
+    return mmaPairs(b, thread, plan.keys);
   }
   Values columns(ImplicitLocOpBuilder &b) const override {
-    return pairs(b, plan.columns);
+    return mmaPairs(b, thread, plan.columns);
   }
   int64_t columnWidth() const override { return 2; }
   int64_t threadsOfRow() const override { return 4; }
@@ -98,15 +97,12 @@ public:
                     ValueRange sums) const override {
     Indices i(b);
     Values next = byPieces(sums);
-    Values factorPieces = byPieces(factors);
+    Values packed = packPieces(b, byPieces(factors), types.lhs);
     const int64_t pieces = plan.columns / kMmaCols;
     Value row0 = i.rem(lane(b), 16);
     Value col0 = i.mul(i.div(lane(b), 16), kPiece);
     for (int64_t step = 0; step < plan.keys / kStep; ++step) {
-      Values lhs;
-      for (int64_t half = 0; half < 4; ++half)
-        lhs.push_back(pack(b, factorPieces[step * 8 + 2 * half],
-                           factorPieces[step * 8 + 2 * half + 1]));
+      Values lhs(ArrayRef(packed).slice(step * 4, 4));
       for (int64_t n = 0; n < pieces; n += 2) {
         Value row = i.add(row0, step * kStep);
         Value col = i.add(col0, n * kMmaCols);
@@ -131,57 +127,12 @@ private:
   Value lane(ImplicitLocOpBuilder &b) const {
     return Indices(b).rem(thread, 32);
   }
-  Value warpRow(ImplicitLocOpBuilder &b) const {
-    Indices i(b);
-    return i.mul(i.div(thread, 32), kMmaRows);
-  }
-
-  /// The columns of the thread's sums in pieces of `size` columns.
-  Values pairs(ImplicitLocOpBuilder &b, int64_t size) const {
-    Indices i(b);
-    Value first = i.mul(i.rem(lane(b), 4), 2);
-    Values numbers;
-    for (int64_t piece = 0; piece < size; piece += kMmaCols)
-      for (int64_t j = 0; j < 2; ++j)
-        numbers.push_back(i.add(first, piece + j));
-    return numbers;
-  }
-
-  /// Sums of pieces, of which each has two of one row and two of another, row
-  /// by row, and back.
-  static Values byRows(ValueRange pieces) {
-    Values rows;
-    for (int64_t row = 0; row < 2; ++row)
-      for (size_t piece = 0; piece < pieces.size(); piece += kMmaSums)
-        for (int64_t j = 0; j < 2; ++j)
-          rows.push_back(pieces[piece + 2 * row + j]);
-    return rows;
-  }
-  static Values byPieces(ValueRange rows) {
-    Values pieces;
-    const size_t half = rows.size() / 2;
-    for (size_t piece = 0; piece < half; piece += 2)
-      for (int64_t row = 0; row < 2; ++row)
-        for (int64_t j = 0; j < 2; ++j)
-          pieces.push_back(rows[row * half + piece + j]);
-    return pieces;
-  }
-
   Values loadQuery(ImplicitLocOpBuilder &b, Value queries, int64_t step) const {
     Indices i(b);
-    Value row = i.add(warpRow(b), i.rem(lane(b), 16));
+    Value row = i.add(warpRow(b, thread), i.rem(lane(b), 16));
     Value col = i.mul(i.add(i.div(lane(b), 16), 2 * step), kPiece);
     Value at = queryLayout().place(b, row, col);
     return loadMatrices(b, addressOf(b, queries, at), false);
-  }
-
-  /// Two numbers, rounded, in a register.
-  Value pack(ImplicitLocOpBuilder &b, Value low, Value high) const {
-    Value two = vector::FromElementsOp::create(
-        b, VectorType::get({2}, b.getF32Type()), ValueRange{low, high});
-    Value rounded =
-        arith::TruncFOp::create(b, VectorType::get({2}, types.lhs), two);
-    return LLVM::BitcastOp::create(b, b.getI32Type(), rounded);
   }
 
   AttentionPlan plan;
