@@ -53,10 +53,10 @@ func.func private @k0(%a: !half, %b: !weights, %c: !result) attributes {sdx.kern
 !rhs = memref<50x70xf32, #gpu.address_space<global>>
 !out = memref<33x50xf32, #gpu.address_space<global>>
 
-// Multiply-adds; a transposed operand is read by elements. The sums that the
-// product is added to come last.
+// Multiply-adds; in tiles of few rows what follows itself along K is copied as
+// it lies. The sums that the product is added to come last.
 // CHECK-LABEL: func private @k1
-// CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 4, cache = ca
+// CHECK: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 8, cache = ca
 // CHECK: math.fma
 // CHECK: %[[INIT:.*]] = memref.load %arg2
 // CHECK: arith.addf %{{.*}}, %[[INIT]]

@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A thread has groups of 4x4 sums, the groups of all threads beside each other,
-// so that what a warp reads of shared memory at a time are neighbours.
+// so that what a warp reads of shared memory at a time are neighbours. In tiles
+// of few rows operands that follow themselves along K lie so in shared memory,
+// too: they are copied 16 bytes at a time, and a thread reads some steps of a
+// row at once. Its rows are as far from each other as it has neighbours, which
+// keeps these out of each other's banks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +30,9 @@ using namespace sardonyx::nv;
 static constexpr int64_t kGroup = 4;
 /// Steps along K that are written one after the other.
 static constexpr int64_t kUnroll = 4;
+/// The most rows of tiles whose operands lie along K. Larger ones are copied
+/// less often than they are read.
+static constexpr int64_t kMostRowsAlongK = 64;
 
 namespace {
 
@@ -33,17 +40,17 @@ class FmaTile : public BlockTile {
 public:
   FmaTile(const ProductTypes &types, MatmulPlanAttr plan, Value thread)
       : types(types), plan(plan), thread(thread),
-        groupRows(plan.getPartM() / kGroup),
-        groupCols(plan.getPartN() / kGroup) {}
+        isLhsAlongK(plan.getTileM() <= kMostRowsAlongK),
+        isRhsAlongK(isLhsAlongK && types.transposed) {}
 
   TileLayout lhsLayout() const override {
-    return {TileLayout::Transposed, plan.getTileM(), plan.getTileK(),
-            types.lhsBytes()};
+    return {isLhsAlongK ? TileLayout::Padded : TileLayout::Transposed,
+            plan.getTileM(), plan.getTileK(), types.lhsBytes()};
   }
   TileLayout rhsLayout() const override {
     if (types.transposed)
-      return {TileLayout::Transposed, plan.getTileN(), plan.getTileK(),
-              types.rhsBytes()};
+      return {isRhsAlongK ? TileLayout::Padded : TileLayout::Transposed,
+              plan.getTileN(), plan.getTileK(), types.rhsBytes()};
     return {TileLayout::Padded, plan.getTileK(), plan.getTileN(),
             types.rhsBytes()};
   }
@@ -63,15 +70,18 @@ public:
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> next(loop.getRegionIterArgs());
+    Value k = loop.getInductionVar();
+    const Part left = {lhs, lhsOffset, lhsLayout(), rows(b), isLhsAlongK};
+    const Part right = {rhs, rhsOffset, rhsLayout(), cols(b), isRhsAlongK};
+    SmallVector<Value> lefts = loadAlongK(b, left, k);
+    SmallVector<Value> rights = loadAlongK(b, right, k);
+    const size_t numCols = right.places.size();
     for (int64_t step = 0; step < kUnroll; ++step) {
-      Value k = i.add(loop.getInductionVar(), step);
-      SmallVector<Value> a = load(b, lhs, lhsOffset, k, firstRow(b), groupRows,
-                                  plan.getTileM(), rowStep());
-      SmallVector<Value> c = load(b, rhs, rhsOffset, k, firstCol(b), groupCols,
-                                  plan.getTileN(), colStep());
+      SmallVector<Value> a = loadStep(b, left, lefts, k, step);
+      SmallVector<Value> c = loadStep(b, right, rights, k, step);
       for (auto [m, x] : llvm::enumerate(a))
         for (auto [n, y] : llvm::enumerate(c)) {
-          Value &sum = next[m * c.size() + n];
+          Value &sum = next[m * numCols + n];
           sum = math::FmaOp::create(b, x, y, sum);
         }
     }
@@ -81,54 +91,85 @@ public:
 
   void store(ImplicitLocOpBuilder &b, ValueRange sums,
              Value tile) const override {
-    Indices i(b);
-    Value row0 = firstRow(b), col0 = firstCol(b);
-    for (int64_t m = 0; m < plan.getPartM(); ++m) {
-      Value row = i.add(row0, m / kGroup * rowStep() + m % kGroup);
-      for (int64_t n = 0; n < plan.getPartN(); ++n) {
-        Value col = i.add(col0, n / kGroup * colStep() + n % kGroup);
-        memref::StoreOp::create(b, sums[m * plan.getPartN() + n], tile,
+    SmallVector<Value> rowNumbers = rows(b), colNumbers = cols(b);
+    for (auto [m, row] : llvm::enumerate(rowNumbers))
+      for (auto [n, col] : llvm::enumerate(colNumbers))
+        memref::StoreOp::create(b, sums[m * colNumbers.size() + n], tile,
                                 ValueRange{row, col});
-      }
-    }
   }
 
 private:
+  /// The thread's rows, or columns, of so many threads beside each other, of
+  /// which it is number `number`.
+  static SmallVector<Value> place(ImplicitLocOpBuilder &b, Value number,
+                                  int64_t threads, int64_t count,
+                                  bool isAlongK) {
+    Indices i(b);
+    SmallVector<Value> places;
+    for (int64_t j = 0; j < count; ++j)
+      places.push_back(isAlongK
+                           ? i.add(number, j * threads)
+                           : i.add(i.mul(number, kGroup),
+                                   j / kGroup * threads * kGroup + j % kGroup));
+    return places;
+  }
+  SmallVector<Value> rows(ImplicitLocOpBuilder &b) const {
+    return place(b, Indices(b).div(thread, threadCols()),
+                 plan.getTileM() / plan.getPartM(), plan.getPartM(),
+                 isLhsAlongK);
+  }
+  SmallVector<Value> cols(ImplicitLocOpBuilder &b) const {
+    return place(b, Indices(b).rem(thread, threadCols()), threadCols(),
+                 plan.getPartN(), isRhsAlongK);
+  }
   int64_t threadCols() const { return plan.getTileN() / plan.getPartN(); }
-  int64_t threadRows() const { return plan.getTileM() / plan.getPartM(); }
-  /// From a thread's group to its next one.
-  int64_t rowStep() const { return threadRows() * kGroup; }
-  int64_t colStep() const { return threadCols() * kGroup; }
 
-  Value firstRow(ImplicitLocOpBuilder &b) const {
+  /// What this thread reads of an operand's tile: elements at `places` of each
+  /// step along K.
+  struct Part {
+    Value buffer, offset;
+    TileLayout layout;
+    SmallVector<Value> places;
+    bool isAlongK;
+  };
+  static Value load(ImplicitLocOpBuilder &b, const Part &part, Value place,
+                    Value k) {
     Indices i(b);
-    return i.mul(i.div(thread, threadCols()), kGroup);
+    // Rows of what is copied across K are steps.
+    const bool isAcross =
+        !part.isAlongK && part.layout.kind == TileLayout::Padded;
+    Value at = isAcross ? part.layout.place(b, k, place)
+                        : part.layout.place(b, place, k);
+    return memref::LoadOp::create(b, part.buffer, i.add(part.offset, at));
   }
-  Value firstCol(ImplicitLocOpBuilder &b) const {
-    Indices i(b);
-    return i.mul(i.rem(thread, threadCols()), kGroup);
-  }
-
-  /// The elements of row `k` of a tile, of `size` elements and a gap, that this
-  /// thread multiplies.
-  static SmallVector<Value> load(ImplicitLocOpBuilder &b, Value buffer,
-                                 Value offset, Value k, Value first,
-                                 int64_t groups, int64_t size, int64_t step) {
-    Indices i(b);
-    Value row = i.add(offset, i.mul(k, size + TileLayout::kGap));
+  /// The steps from `k` on, place by place; nothing of a tile that does not lie
+  /// along K.
+  static SmallVector<Value> loadAlongK(ImplicitLocOpBuilder &b,
+                                       const Part &part, Value k) {
     SmallVector<Value> loaded;
-    for (int64_t group = 0; group < groups; ++group)
-      for (int64_t j = 0; j < kGroup; ++j) {
-        Value at = i.add(i.add(row, first), group * step + j);
-        loaded.push_back(memref::LoadOp::create(b, buffer, at));
-      }
+    if (part.isAlongK)
+      for (Value place : part.places)
+        for (int64_t step = 0; step < kUnroll; ++step)
+          loaded.push_back(load(b, part, place, Indices(b).add(k, step)));
+    return loaded;
+  }
+  /// One of the steps, of which `along` has been loaded.
+  static SmallVector<Value> loadStep(ImplicitLocOpBuilder &b, const Part &part,
+                                     ArrayRef<Value> along, Value k,
+                                     int64_t step) {
+    SmallVector<Value> loaded;
+    for (size_t j = 0; j < part.places.size(); ++j)
+      loaded.push_back(part.isAlongK ? along[j * kUnroll + step]
+                                     : load(b, part, part.places[j],
+                                            Indices(b).add(k, step)));
     return loaded;
   }
 
   ProductTypes types;
   MatmulPlanAttr plan;
   Value thread;
-  int64_t groupRows, groupCols;
+  /// Whether an operand's tile lies along K in shared memory.
+  bool isLhsAlongK, isRhsAlongK;
 };
 
 } // namespace

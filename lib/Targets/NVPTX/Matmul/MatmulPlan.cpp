@@ -36,6 +36,12 @@ static constexpr Tiles kFmaTiles[] = {{128, 128, 8, 8, 3},
                                       {64, 64, 4, 4, 3},
                                       {32, 64, 4, 4, 3},
                                       {32, 32, 4, 4, 3}};
+/// Of few rows, where even tiles of 64x64 are not enough for the device: a
+/// thread reads less of shared memory for each product, and blocks, of which a
+/// multiprocessor has two, share tiles.
+static constexpr Tiles kFewRowTiles[] = {{64, 64, 8, 4, 4}, {32, 64, 8, 4, 4}};
+static constexpr int64_t kLeastFewRows = 16, kMostFewRows = 128;
+static constexpr int64_t kFewRowBlocks = 2;
 static constexpr int64_t kFmaDepth = 16;
 
 namespace {
@@ -146,11 +152,16 @@ static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
   const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   if (bytes == 8)
     choices = choices.drop_front();
-  const int64_t wanted = target.countMultiprocessors();
+  int64_t wanted = target.countMultiprocessors();
   auto countBlocks = [&](const Tiles &tiles) {
     return std::max<int64_t>(1, pairs * llvm::divideCeil(m, tiles.m) *
                                     llvm::divideCeil(n, tiles.n));
   };
+  if (type.isF32() && !isMma && m >= kLeastFewRows && m <= kMostFewRows &&
+      countBlocks(kFewRowTiles[0]) < kFewRowBlocks * wanted) {
+    choices = ArrayRef(kFewRowTiles).drop_front(m <= kFewRowTiles[1].m);
+    wanted *= kFewRowBlocks;
+  }
   const Tiles *chosen = &choices.back();
   for (const Tiles &tiles : choices)
     if (countBlocks(tiles) >= wanted) {
@@ -273,6 +284,12 @@ static Extent getExtent(sdx::DequantMatmulOp op) {
           op.getColumns(), op.getDepth()};
 }
 
+static Extent extentOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Extent>(op)
+      .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
+          [](auto product) { return getExtent(product); });
+}
+
 static std::optional<ProductForm> findForm(Operation *op) {
   if (auto conv = dyn_cast<sdx::ConvOp>(op))
     return findForm(conv);
@@ -344,16 +361,53 @@ std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
   std::optional<ProductForm> form = findForm(op);
   if (!form)
     return std::nullopt;
-  const Extent extent =
-      llvm::TypeSwitch<Operation *, Extent>(op)
-          .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
-              [](auto product) { return getExtent(product); });
+  const Extent extent = extentOf(op);
   const ProductTypes types = getProductTypes(op);
   if (extent.m >= kLeastGroupRows && whyNoWarpgroups(op, target).empty())
     return chooseWarpgroups(types.lhs, extent.pairs, extent.m, extent.n,
                             extent.k, types.transposed, target);
   return choose(*form, types.lhs, extent.pairs, extent.m, extent.n, extent.k,
                 target);
+}
+
+SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
+  SmallVector<MatmulPlanAttr> plans;
+  std::optional<ProductForm> form = findForm(op);
+  if (!form)
+    return plans;
+  Type type = getProductTypes(op).lhs;
+  const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
+  auto add = [&](ProductForm by, int64_t depth, ArrayRef<Tiles> choices) {
+    for (const Tiles &tiles : choices)
+      plans.push_back(MatmulPlanAttr::get(op->getContext(), by, tiles.m,
+                                          tiles.n, depth, tiles.partM,
+                                          tiles.partN, tiles.stages, 1));
+  };
+  if (*form == ProductForm::Mma)
+    add(ProductForm::Mma, kMapRowBytes / bytes, kMmaTiles);
+  if (type.isF32() || *form == ProductForm::Fma) {
+    add(ProductForm::Fma, kFmaDepth, kFmaTiles);
+    add(ProductForm::Fma, kFmaDepth, kFewRowTiles);
+  }
+  if (whyNoWarpgroups(op, target).empty())
+    for (const WarpgroupTiles &tiles : kWarpgroupTiles)
+      plans.push_back(MatmulPlanAttr::get(
+          op->getContext(), ProductForm::Wgmma, tiles.m, tiles.n,
+          kMapRowBytes / bytes, kGroupRows, tiles.n, tiles.stages, 1));
+  return plans;
+}
+
+int64_t nv::mostSplits(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
+  constexpr int64_t kRounds = 4;
+  const Extent extent = extentOf(op);
+  const int64_t blocks = extent.pairs *
+                         llvm::divideCeil(extent.m, plan.getTileM()) *
+                         llvm::divideCeil(extent.n, plan.getTileN());
+  const int64_t steps = llvm::divideCeil(extent.k, plan.getTileK());
+  return std::max<int64_t>(
+      1, std::min<int64_t>({kMostSplits, steps / kFewestSteps,
+                            kRounds * target.countMultiprocessors() /
+                                std::max<int64_t>(blocks, 1)}));
 }
 
 std::unique_ptr<BlockTile> nv::createTile(const ProductTypes &types,

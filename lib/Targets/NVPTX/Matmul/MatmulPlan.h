@@ -41,6 +41,13 @@ ProductTypes getProductTypes(mlir::Operation *op);
 /// The tiles that are chosen for a product, or none.
 std::optional<MatmulPlanAttr> choosePlan(mlir::Operation *op,
                                          TargetAttr target);
+/// All tiles of the tables that there are for a product, in all forms; some may
+/// not fit.
+llvm::SmallVector<MatmulPlanAttr> listTiles(mlir::Operation *op,
+                                            TargetAttr target);
+/// The most blocks that share a tile of `plan` where the device has work for
+/// several rounds, and each block for some steps.
+int64_t mostSplits(mlir::Operation *op, MatmulPlanAttr plan, TargetAttr target);
 /// Why the kernel of a product cannot go by `plan`, the end of a sentence;
 /// empty where it can.
 std::string whyNot(mlir::Operation *op, MatmulPlanAttr plan, TargetAttr target);
