@@ -144,7 +144,10 @@ std::vector<std::string> sardonyx::listFallbacks(ModuleOp module) {
   return sentences;
 }
 
-std::string sardonyx::printPlans(ModuleOp module, StringRef plan) {
+std::string sardonyx::printPlans(
+    ModuleOp module, StringRef plan,
+    llvm::function_ref<void(func::FuncOp, SmallVectorImpl<Attribute> &)>
+        listOthers) {
   std::string text =
       "# How kernels are computed: fingerprint, plan # kernel, form, first "
       "node\n";
@@ -159,6 +162,12 @@ std::string sardonyx::printPlans(ModuleOp module, StringRef plan) {
       if (!part.empty())
         os << ", " << part;
     os << "\n";
+    SmallVector<Attribute> others;
+    if (listOthers)
+      listOthers(func, others);
+    for (Attribute other : others)
+      if (other != value)
+        os << kOtherPlan << other << "\n";
   }
   return text;
 }

@@ -383,8 +383,20 @@ void CommandLine::addPlan() {
       [this] { return plan(planOptions); });
   addValue(app, "--output,-o", command.output, "FILE",
            "File to write (default: standard output)", kOutputs);
+  addFlag(app, "--others", command.others,
+          "Show the other plans that kernels for a device can have", kOutputs);
+  addFlag(app, "--tune", command.tune,
+          "Time all plans that kernels for a device can have, on the device, "
+          "and write the fastest",
+          kMeasuring);
+  addValue(app, "--seconds,-s", command.seconds, "N",
+           "How long to measure each round of plans (default 0.5)", kMeasuring);
+  addValue(app, "--warmup", command.warmup, "N",
+           "Runs before each round (default 2)", kMeasuring);
+  addFeeds(app, command.feeds);
   addModel(app, command.common);
   addMachine(app, command.common);
+  addCacheUse(app, command.common);
   addTuning(app, command.common);
   addRemarks(app, command.common);
 }

@@ -97,7 +97,13 @@ struct CompileCommand {
 
 struct PlanCommand {
   CommonOptions common;
+  FeedOptions feeds;
   std::string output;
+  /// Show the other plans of kernels, too, or time them on the device.
+  bool others = false, tune = false;
+  /// Of a round of timing.
+  double seconds = 0.5;
+  unsigned warmup = 2;
 };
 
 struct InspectCommand {
@@ -126,6 +132,8 @@ int profile(const ProfileCommand &command);
 int build(const BuildCommand &command);
 int compile(const CompileCommand &command);
 int plan(const PlanCommand &command);
+/// The plan of the fastest ones of those that planModel() listed in `text`.
+std::string tunePlan(const PlanCommand &command, const std::string &text);
 int inspect(const InspectCommand &command);
 int cache(const CacheCommand &command);
 /// Has the Python package do what follows `sardonyx NAME`.

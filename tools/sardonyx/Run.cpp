@@ -206,10 +206,11 @@ int plan(const PlanCommand &command) {
   source.path = command.common.model;
   auto text = [&] {
     Progress progress("compiling " + source.path);
-    return planModel(source, compileOptions(command.common));
+    return planModel(source, compileOptions(command.common),
+                     command.others || command.tune);
   }();
   if (!text)
     throw std::runtime_error(text.error().message());
-  show(command.output, *text, inputs);
+  show(command.output, command.tune ? tunePlan(command, *text) : *text, inputs);
   return 0;
 }

@@ -46,9 +46,12 @@ compileToText(const ModelSource &model, const std::string &phase,
 /// How the model's kernels are computed: a line for each that has a plan, which
 /// SessionOptions::plan takes: its fingerprint, the plan, and what a person
 /// wants to know of it. Fingerprints are those of this version and of the
-/// processor that `options` name.
-SARDONYX_API Expected<std::string>
-planModel(const ModelSource &model, const SessionOptions &options = {});
+/// processor that `options` name. With `withOthers` a line is followed by
+/// comments with the other plans by which its kernel can be computed, where its
+/// target lists them.
+SARDONYX_API Expected<std::string> planModel(const ModelSource &model,
+                                             const SessionOptions &options = {},
+                                             bool withOthers = false);
 
 /// Where saveOptimized puts weights of at least `minBytes`: in a file of this
 /// name beside the model; without a name only what exceeds 2 GiB goes there.

@@ -47,8 +47,16 @@ llvm::Expected<mlir::DictionaryAttr> parsePlans(mlir::MLIRContext *context,
 /// attribute `plan`, and takes kPlansAttr away.
 void applyPlans(mlir::ModuleOp module, llvm::StringRef plan);
 
-/// The plans of `module`'s kernels, as the attribute `plan`, as text.
-std::string printPlans(mlir::ModuleOp module, llvm::StringRef plan);
+/// How lines of comments begin that have other plans of the kernel before them.
+inline constexpr llvm::StringLiteral kOtherPlan = "#   or ";
+
+/// The plans of `module`'s kernels, as the attribute `plan`, as text; with
+/// `listOthers` those that it gives besides.
+std::string printPlans(
+    mlir::ModuleOp module, llvm::StringRef plan,
+    llvm::function_ref<void(mlir::func::FuncOp kernel,
+                            llvm::SmallVectorImpl<mlir::Attribute> &plans)>
+        listOthers = nullptr);
 
 /// Sentences on the kernels of `module` that have none of the forms which their
 /// target computes fast.

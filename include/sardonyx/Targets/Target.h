@@ -20,6 +20,7 @@
 #include "sardonyx/Numerics.h"
 #include "sardonyx/Objects/Objects.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectInterface.h"
 #include "mlir/Pass/PassManager.h"
@@ -66,6 +67,11 @@ public:
   /// The attribute of a kernel that says how it is computed, which the plan
   /// passes set where it is not there; empty: kernels have no plans.
   virtual llvm::StringRef getPlanName() const { return ""; }
+
+  /// All plans by which `kernel`, which has one, can be computed, for a search
+  /// of the fastest one.
+  virtual void listPlans(mlir::func::FuncOp kernel,
+                         llvm::SmallVectorImpl<mlir::Attribute> &plans) const {}
 
   /// Passes on the module that the plan passes left, which turn kernels into
   /// loops on memrefs, or into what `emit` takes.

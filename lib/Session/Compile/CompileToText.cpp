@@ -44,19 +44,21 @@ static Expected<std::string> printImages(ModuleOp module) {
   return text;
 }
 
-/// What printPlans() makes of a module after Phase::Kernels.
-static constexpr llvm::StringLiteral kPlans = "plans";
+/// What printPlans() makes of a module after Phase::Kernels, without and with
+/// the other plans of a kernel.
+static constexpr llvm::StringLiteral kPlans = "plans", kAllPlans = "all plans";
 
 static Expected<std::string>
 compileTo(const ModelSource &model, const std::string &phase,
           const SessionOptions &options, std::vector<std::string> *files,
           bool elideWeights, const std::atomic<bool> *stop) {
-  bool assembly = phase == "asm";
-  std::optional<Phase> last =
-      assembly          ? std::optional<Phase>(Phase::Llvm)
-      : phase == kPlans ? std::optional<Phase>(Phase::Kernels)
-      : phase == kPtx   ? std::optional<Phase>(Phase::Codegen)
-                        : parsePhase(phase);
+  const bool assembly = phase == "asm";
+  const bool isPlans = phase == kPlans || phase == kAllPlans;
+  std::optional<Phase> last = assembly  ? std::optional<Phase>(Phase::Llvm)
+                              : isPlans ? std::optional<Phase>(Phase::Kernels)
+                              : phase == kPtx
+                                  ? std::optional<Phase>(Phase::Codegen)
+                                  : parsePhase(phase);
   if (!last)
     return Error(ErrorKind::InvalidArgument,
                  "there is no phase '" + phase + "'; the phases are " +
@@ -94,9 +96,17 @@ compileTo(const ModelSource &model, const std::string &phase,
   }
   if (phase == kPtx)
     return printImages(*module);
-  if (phase == kPlans) {
+  if (isPlans) {
     const TargetInterface *target = TargetInterface::find(*module);
-    return target ? printPlans(*module, target->getPlanName()) : std::string();
+    if (!target)
+      return std::string();
+    auto listOthers = [&](func::FuncOp kernel,
+                          SmallVectorImpl<Attribute> &plans) {
+      target->listPlans(kernel, plans);
+    };
+    if (phase == kAllPlans)
+      return printPlans(*module, target->getPlanName(), listOthers);
+    return printPlans(*module, target->getPlanName());
   }
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -131,12 +141,15 @@ Expected<std::string> sardonyx::compileToText(const ModelSource &model,
                                               const SessionOptions &options,
                                               std::vector<std::string> *files,
                                               bool elideWeights) {
-  // It is no phase.
-  return compileToTextStoppably(model, phase == kPlans ? "plan" : phase,
-                                options, files, elideWeights);
+  // They are no phases.
+  const bool isPlans = phase == kPlans || phase == kAllPlans;
+  return compileToTextStoppably(model, isPlans ? "plan" : phase, options, files,
+                                elideWeights);
 }
 
 Expected<std::string> sardonyx::planModel(const ModelSource &model,
-                                          const SessionOptions &options) {
-  return compileToTextStoppably(model, kPlans.str(), options, nullptr, false);
+                                          const SessionOptions &options,
+                                          bool withOthers) {
+  return compileToTextStoppably(model, (withOthers ? kAllPlans : kPlans).str(),
+                                options, nullptr, false);
 }

@@ -9,6 +9,7 @@
 
 #include "Assemble.h"
 #include "EmitPTX.h"
+#include "ListPlans.h"
 #include "dialects/NV/NV.h"
 #include "sardonyx/Dispatch/Passes.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
@@ -51,6 +52,11 @@ public:
   }
 
   StringRef getPlanName() const override { return nv::kPlanAttr; }
+
+  void listPlans(func::FuncOp kernel,
+                 SmallVectorImpl<Attribute> &plans) const override {
+    nv::listPlans(kernel, plans);
+  }
 
   /// Kernels become functions that start kernels of the device, which are made
   /// of their loops.

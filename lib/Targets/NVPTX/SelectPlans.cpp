@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionPlan.h"
+#include "ListPlans.h"
 #include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
@@ -20,18 +21,6 @@ namespace sardonyx {
 using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
-
-/// The product that `kernel` is around, or null.
-static Operation *findAnyProduct(func::FuncOp kernel) {
-  if (auto op = findProduct<sdx::MatmulOp>(kernel))
-    return op;
-  if (auto op = findProduct<sdx::ConvOp>(kernel))
-    return op;
-  if (auto op = findProduct<ConvOp>(kernel))
-    return op;
-  auto op = findProduct<sdx::DequantMatmulOp>(kernel);
-  return op && hasTiles(op) ? op.getOperation() : nullptr;
-}
 
 /// Null: the product has neither form.
 static Attribute selectPlan(Operation *product, TargetAttr target) {
