@@ -24,12 +24,12 @@ HAS_TILES = "amx_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
 WIDTHS = {"": "512 bits", "haswell": "256 bits", "x86-64-v2": "128 bits"}
 PAGE = """# Rounding errors
 
-Made by `benchmarks/accuracy.py --page docs/Accuracy.md` on a Zen 4 (AVX-512, without AMX), one thread. Networks have random weights and the blocks of the
+Made by `benchmarks/accuracy.py --page docs/performance/Accuracy.md` on a Zen 4 (AVX-512, without AMX), one thread. Networks have random weights and the blocks of the
 networks that they are called after, normalisations settled on what reaches them; layers are those that rounding hurts most. Errors are ||y - ref|| / ||ref||
 against f64 (root mean squares where there are several of other random numbers: --seeds). `SessionOptions.numerics` chooses: "exact" is one product and addition
 in f32 after the other, "f32" (the default) what keeps to twice that for a network and four times that for a layer, "fast" also what
 loses more, which only processors with AMX have
-([convolutions by bf16](performance/HowItWorks.md#convolutions-by-bf16-on-amx)). Of short sums, below 64 channels, "f32" takes no
+([convolutions by bf16](HowItWorks.md#convolutions-by-bf16-on-amx)). Of short sums, below 64 channels, "f32" takes no
 Winograd's algorithm by tiles of 4x4, and "fast" does.
 """
 

@@ -103,16 +103,6 @@ def dialects():
     return "\n".join(parts)
 
 
-def on_config(config):
-    """Tutorials that the table of contents does not name come after those that it does, in alphabetic order."""
-    (tutorials,) = [section["Tutorials"] for section in config.nav if "Tutorials" in section]
-    named = {path for entry in tutorials for path in entry.values()}
-    for path in sorted((Path(config.docs_dir) / "tutorials").glob("*.md")):
-        if (name := f"tutorials/{path.name}") not in named:
-            tutorials.append(name)
-    return config
-
-
 def on_files(files, config):
     made = {
         "Python": python(), "C": headers("C", C, "c"), "Cpp": headers("C++", CPP, "cpp"),

@@ -4,7 +4,7 @@
     onnxruntime_tests.py CHECKOUT [--engine onnxruntime] [--files NAME …] [--quantization]
 
 CHECKOUT is a clone of https://github.com/microsoft/onnxruntime. Models that it does not have are made (see
-onnxruntime_models.py). Tests that are expected to fail stand in FAILING, with the reason; docs/PythonAPI.md lists them.
+onnxruntime_models.py). Tests that are expected to fail stand in FAILING, with the reason; docs/reference/OnnxruntimeNames.md lists them.
 Exit status 1 if another one fails, or one of these passes. It is to be run by a Python that has numpy, pytest, parameterized,
 ml_dtypes, sympy, and the releases of onnx and onnxruntime that the tests were written for (1.17 and 1.21 for release 1.21),
 with build/release/python in PYTHONPATH.
@@ -50,7 +50,7 @@ FAILING_QUANTIZED = {
 FAILING = {
     "onnxruntime_test_python.py::test_register_custom_e_ps_library": "no libraries of execution providers are loaded",
     "onnxruntime_test_python.py::test_register_custom_ops_library": (
-        "the library is one of onnxruntime's interface; [CustomOps](CustomOps.md) tells of Sardonyx's"
+        "the library is one of onnxruntime's interface; [CustomOps](../howto/CustomOps.md) tells of Sardonyx's"
     ),
     "onnxruntime_test_python_backend_mlops.py": "the file takes example models of `onnxruntime.datasets`, which is not there",
     "onnxruntime_test_python_mlops.py::test_dict_vectorizer": (

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/PythonAPI.md: what Sardonyx does for each name of onnxruntime's Python API.
+"""Writes docs/reference/OnnxruntimeNames.md: what Sardonyx does for each name of onnxruntime's Python API.
 
     python_api.py [--check] [--names]
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import onnxruntime_tests  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "PythonAPI.md"
+PAGE = ROOT / "docs" / "reference" / "OnnxruntimeNames.md"
 NAMES = ROOT / "utils" / "onnxruntime_api.txt"
 CLASSES = (
     "InferenceSession", "SessionOptions", "RunOptions", "OrtValue", "IOBinding", "NodeArg", "ModelMetadata",
@@ -43,7 +43,7 @@ pass:
 
 """
 PLUGINS = "there are no execution providers beside CUDA's and the CPU's"
-COMPILED = "`sardonyx build` makes files of models: [AheadOfTime](AheadOfTime.md)"
+COMPILED = "`sardonyx build` makes files of models: [Files that need nothing](../howto/AheadOfTime.md)"
 ONE_CHOICE = "there is one device to choose"
 
 # (what is done, why), where neither a name's presence nor an attribute's own words tell it.
@@ -71,7 +71,7 @@ REMARKS = {
     ),
     "SessionOptions.add_initializer": ("same", "the tensor is copied, and refused where its type is not the initializer's"),
     "SessionOptions.optimized_model_filepath": ("same", "the model after the phase `onnx`, in ONNX's own operators"),
-    "SessionOptions.register_custom_ops_library": ("same", "for libraries of Sardonyx's interface: [CustomOps](CustomOps.md)"),
+    "SessionOptions.register_custom_ops_library": ("same", "for libraries of Sardonyx's interface: [CustomOps](../howto/CustomOps.md)"),
     "RunOptions.add_active_adapter": ("same", "the model is compiled for an adapter by its first run"),
     "RunOptions.add_run_config_entry": (
         "same", "`memory.enable_memory_arena_shrinkage`; misspelt keys are refused, and a warning says so once of unknown ones",
@@ -99,7 +99,7 @@ REMARKS = {
     "create_and_register_allocator_v2": ("hint", "memory is planned when the model is compiled"),
     "disable_telemetry_events": ("same", "nothing is told to anybody"),
     "enable_telemetry_events": ("same", "nothing is told to anybody"),
-    "get_all_providers": ("same", "what onnxruntime can be built with; there are CUDA's ([GPU](GPU.md)) and the CPU's"),
+    "get_all_providers": ("same", "what onnxruntime can be built with; there are CUDA's ([GPU](../howto/GPU.md)) and the CPU's"),
     "get_version_string": ("same", "Sardonyx's version; `onnxruntime.get_version_string` gives that of the API"),
     "preload_dlls": ("same", "nothing: there is no library of CUDA's to load"),
     "set_seed": ("no effect", "operators without a seed draw numbers that nobody can foretell"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/SupportedOps.md: which operators, versions and element types there are.
+"""Writes docs/reference/Operators.md: which operators, versions and element types there are.
 
     supported_ops.py [--only RE] [--check N]
 
@@ -27,14 +27,14 @@ import models  # noqa: E402
 import versions  # noqa: E402
 from onnx import TensorProto  # noqa: E402
 
-PAGE = ROOT / "docs" / "SupportedOps.md"
+PAGE = ROOT / "docs" / "reference" / "Operators.md"
 HEAD = """# Operators
 
 Made by `utils/supported_ops.py`. A version of an operator is there when its case in `test/Versions` passes; an element type, when
 the operator's newest version loads with it. Types are those of the type parameter of its schema that allows most; types that the
 schema does not allow, and values that are no tensors, are not listed. "function": computed by the definition that ONNX gives in simpler operators, or may be.
 
-Beside these there are com.microsoft's (`dialects/ONNX/contrib`), those that you bring along ([CustomOps](CustomOps.md)), and what ONNX
+Beside these there are com.microsoft's (`dialects/ONNX/contrib`), those that you bring along ([CustomOps](../howto/CustomOps.md)), and what ONNX
 called experimental until its version 10: Affine, Crop, DynamicSlice, GivenTensorFill, ImageScaler, ParametricSoftplus, Scale, ScaledTanh.
 LayerNormalization, MeanVarianceNormalization and ThresholdedRelu are taken in models of any version, as onnxruntime's tools write them.
 

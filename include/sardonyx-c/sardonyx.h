@@ -89,7 +89,7 @@ SDX_API void sdx_options_set_precision(sdx_options *options,
     may take; 0: what there is. `stream`: a CUstream that all work is given to,
     which outlives the session; NULL: the session has its own. Where that is not
     possible, sessions are on the processor if `may_use_cpu` is not 0, and
-    loading fails otherwise. docs/GPU.md tells more. */
+    loading fails otherwise. docs/howto/GPU.md tells more. */
 SDX_API void sdx_options_set_cuda(sdx_options *options, int device,
                                   int64_t memory_limit, void *stream,
                                   int may_use_cpu);

@@ -1,5 +1,5 @@
 """Names of onnxruntime's for compiling models ahead for other providers. `sardonyx.build` makes files of models for the
-CPU (docs/AheadOfTime.md)."""
+CPU (docs/howto/AheadOfTime.md)."""
 
 from __future__ import annotations
 

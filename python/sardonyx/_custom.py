@@ -1,4 +1,4 @@
-"""Operators that users bring along: docs/CustomOps.md."""
+"""Operators that users bring along: docs/howto/CustomOps.md."""
 
 from __future__ import annotations
 

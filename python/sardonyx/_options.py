@@ -379,7 +379,7 @@ class SessionOptions(Options):
         self._input_shapes[name] = [-1 if size is None else operator.index(size) for size in shape]
 
     def register_custom_ops_library(self, path: str) -> None:
-        """The operators of a shared library: `docs/CustomOps.md` tells what it has to export."""
+        """The operators of a shared library: `docs/howto/CustomOps.md` tells what it has to export."""
         self.custom_ops.register_library(path)
 
     def _entry(self, key: str) -> str:

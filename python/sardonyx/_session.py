@@ -67,7 +67,7 @@ class InferenceSession(Runnable):
     any number of threads at a time; Python runs on meanwhile.
 
     `providers` and `provider_options` are onnxruntime's: "CUDAExecutionProvider" before "CPUExecutionProvider", or alone,
-    runs the model on a GPU (`docs/GPU.md`). Names that onnxruntime never had raise `Fail`; a warning says so where none
+    runs the model on a GPU (`docs/howto/GPU.md`). Names that onnxruntime never had raise `Fail`; a warning says so where none
     of them is there. `read_config_from_model` or the environment variable
     ORT_LOAD_CONFIG_FROM_MODEL=1 takes options from the model's metadata, as onnxruntime does.
     """

@@ -1,4 +1,4 @@
-"""The examples of docs/CustomOps.md do what the page says."""
+"""The examples of docs/howto/CustomOps.md do what the page says."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
-PAGE = (ROOT / "docs" / "CustomOps.md").read_text()
+PAGE = (ROOT / "docs" / "howto" / "CustomOps.md").read_text()
 
 
 def blocks(language):

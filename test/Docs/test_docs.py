@@ -12,7 +12,7 @@ BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "dialects").glob("*/*.md"))]
 TOP = {path.name for path in ROOT.iterdir()} | {"build"}
 OWN_TOOLS = {"onnx-opt", "onnx-translate", "sardonyx"}
-SHELL_WORDS = {"cd", "export", ".", "source"}
+SHELL_WORDS = {"cd", "export", ".", "source", "trap", "until"}
 
 
 def code_spans(text):

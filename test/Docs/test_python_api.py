@@ -1,4 +1,4 @@
-"""docs/PythonAPI.md is what utils/python_api.py makes."""
+"""docs/reference/OnnxruntimeNames.md is what utils/python_api.py makes."""
 
 import subprocess
 import sys

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from PIL import Image
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -40,7 +42,7 @@ def test_troubleshooting():
     """The fixed parts of the messages are sentences of the sources."""
     text = re.sub(r"\"\s*\n?\s*f?\"", "", "\n".join(sources(".cpp", ".h", ".py")))
     text = re.sub(r"\s+", " ", text)
-    page = (ROOT / "docs/Troubleshooting.md").read_text().partition("## With a GPU")[0]
+    page = (ROOT / "docs/help/Troubleshooting.md").read_text().partition("## With a GPU")[0]
     missing = []
     for message in re.findall(r"^\| (?!message|---)([^|]*) \|", page, re.M):
         # Names in quotes, numbers, lists and what an example has in their place may be anything.
@@ -53,3 +55,14 @@ def test_troubleshooting():
 
 def test_figures_of_readme():
     subprocess.run([sys.executable, ROOT / "utils" / "readme_figures.py", "--check"], check=True)
+
+
+def test_screens():
+    """Help is shown as it is printed; photographs have their widths and are small."""
+    subprocess.run([sys.executable, ROOT / "utils" / "screens.py", "--check"], check=True)
+    photographs = sorted((ROOT / "docs" / "images").glob("profile-*.png"))
+    assert len(photographs) == 4
+    for path in photographs:
+        with Image.open(path) as image:
+            assert f"-{image.width}-" in path.name
+        assert path.stat().st_size < 50_000

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))
 PAGES = [
     "README.md", "docs/tutorials/FirstModel.md", "docs/howto/MigrateFromOnnxruntime.md", "docs/howto/MigrateFromOpenVINO.md",
-    "docs/howto/ServeRequests.md", "docs/howto/FindWhatIsSlow.md",
+    "docs/howto/ServeRequests.md", "docs/howto/FindWhatIsSlow.md", "docs/concepts/Numerics.md",
 ]  # fmt: skip
 LIBRARY = BUILD / "lib" / "Library"
 LINK = [f"-I{ROOT / 'include'}", f"-L{LIBRARY}", "-lsardonyx", f"-Wl,-rpath,{LIBRARY}", "-o", "program"]
@@ -61,15 +61,26 @@ def test_runs(place, page):
             assert printed == text
 
 
-def test_quantise_a_classifier(place):
-    """From the first block to the last; blocks of Python are the files that they name."""
-    page = (ROOT / "docs" / "tutorials" / "QuantizeAClassifier.md").read_text()
+def follow(place, page):
+    """What a tutorial's commands print, from the first block to the last; blocks that name a file are that file."""
     printed = ""
-    for kind, text in re.findall(r"```(sh|python \S+)\n(.*?)```", page, re.S):
-        if kind != "sh":
+    for kind, text in re.findall(r"```(\w+(?: \S+)?)\n(.*?)```", (ROOT / "docs" / "tutorials" / page).read_text(), re.S):
+        if " " in kind:
             (place / kind.split()[1]).write_text(text)
-        elif not text.startswith("pip install"):
-            printed += run(place, "bash", "-euo", "pipefail", "-c", text)
+        elif kind == "sh" and not text.startswith("pip install"):
+            printed += (last := run(place, "bash", "-euo", "pipefail", "-c", text))
+        elif kind == "text":
+            assert last == text
+    return printed
+
+
+@pytest.mark.parametrize("page", ["ServeOverHttp.md", "ModelInAProgram.md", "ModelInAPage.md"])
+def test_tutorial(place, page):
+    follow(place, page)
+
+
+def test_quantise_a_classifier(place):
+    printed = follow(place, "QuantizeAClassifier.md")
     assert re.search(r"^top1: before 9\d\.\d+ %, after 9\d", printed, re.M)
     assert "right: 9" in printed and "ended with 3" in printed
     assert (place / "small.onnx").stat().st_size < 0.3 * (place / "digits.onnx").stat().st_size
@@ -91,7 +102,7 @@ def digits(place):
     return place
 
 
-@pytest.mark.parametrize("page", ["docs/AheadOfTime.md", "docs/Quantization.md"])
+@pytest.mark.parametrize("page", ["docs/howto/AheadOfTime.md", "docs/howto/Quantization.md"])
 def test_commands_about_any_model(digits, page):
     """Line by line. Bounds that the machine does not hold end with the status 3, as the page says. There is no GPU."""
     for language, text in blocks(page):

@@ -13,7 +13,7 @@ from operators import families
 from references import Refused
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "SupportedOps.md"
+PAGE = ROOT / "docs" / "reference" / "Operators.md"
 # No family makes these, and why.
 EXCEPTIONS = {
     **{

@@ -42,6 +42,6 @@ def test_a_wrong_answer_is_seen():
 
 
 def test_every_operator_is_made():
-    """Each of docs/SupportedOps.md and of com.microsoft is made by a family, and computed by a reference."""
+    """Each of docs/reference/Operators.md and of com.microsoft is made by a family, and computed by a reference."""
     assert covering.missing(jobs=2) == set(), "a maker for it goes into test/Fuzz/operators"
     assert not set(covering.EXCEPTIONS) - covering.supported()

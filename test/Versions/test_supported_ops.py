@@ -1,4 +1,4 @@
-"""docs/SupportedOps.md tells what is there: a few of its rows, made anew."""
+"""docs/reference/Operators.md tells what is there: a few of its rows, made anew."""
 
 import subprocess
 import sys

@@ -92,7 +92,7 @@ static std::string reference(const CLI::App &program) {
             command->get_footer() + "\n```\n";
     const std::vector<OptionText> options = optionsOf(*command);
     if (options.empty()) {
-      text += "\nA part of the Python package ([Quantization](../"
+      text += "\nA part of the Python package ([Quantization](../howto/"
               "Quantization.md)); `sardonyx " +
               command->get_name() + " --help` tells its options.\n";
       continue;

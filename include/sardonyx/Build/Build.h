@@ -8,7 +8,7 @@
 //   auto report = sardonyx::build({"model.onnx"}, "model.so");
 //
 // makes a file that runs the model without Sardonyx: no compiler, no
-// interpreter, nothing but the C library. docs/AheadOfTime.md tells more.
+// interpreter, nothing but the C library. docs/howto/AheadOfTime.md tells more.
 //
 //===----------------------------------------------------------------------===//
 

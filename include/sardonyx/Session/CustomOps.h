@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// docs/CustomOps.md tells the four ways to bring one. A model never names a
+// docs/howto/CustomOps.md tells the four ways to bring one. A model never names a
 // library or a function: only SessionOptions do.
 //
 //===----------------------------------------------------------------------===//
