@@ -11,7 +11,7 @@
 |*   int sardonyx_register_custom_ops(const sdx_op_api *api,                  *|
 |*                                    sdx_op_registry *registry);             *|
 |*                                                                            *|
-|* which calls api->add for each operator. docs/howto/CustomOps.md has an example.  *|
+|* which calls api->add for each operator. docs/howto/CustomOps.md shows one. *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// docs/howto/CustomOps.md tells the four ways to bring one. A model never names a
-// library or a function: only SessionOptions do.
+// docs/howto/CustomOps.md tells the four ways to bring one. A model never names
+// a library or a function: only SessionOptions do.
 //
 //===----------------------------------------------------------------------===//
 
