@@ -1,7 +1,15 @@
 # LLVM, MLIR and lld 22, as programs and libraries of the compiler use them.
 
-find_package(LLVM 22.1 REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/llvm)
-find_package(MLIR REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/mlir)
+# Both of LLVM_ROOT and of one release: MLIR's interfaces change with each.
+find_package(LLVM 22.1 QUIET CONFIG PATHS ${LLVM_ROOT}/lib/cmake/llvm NO_DEFAULT_PATH)
+if(LLVM_CONSIDERED_VERSIONS AND NOT LLVM_FOUND)
+  message(FATAL_ERROR "'${LLVM_ROOT}' (LLVM_ROOT) has LLVM ${LLVM_CONSIDERED_VERSIONS}, "
+                      "and Sardonyx is written for 22.1")
+elseif(NOT LLVM_FOUND OR NOT EXISTS ${LLVM_ROOT}/lib/cmake/mlir)
+  message(FATAL_ERROR "'${LLVM_ROOT}' (LLVM_ROOT) has no LLVM with MLIR for programs that use them. "
+                      "On Debian: apt-get install llvm-22-dev libmlir-22-dev mlir-22-tools")
+endif()
+find_package(MLIR REQUIRED CONFIG PATHS ${LLVM_ROOT}/lib/cmake/mlir NO_DEFAULT_PATH)
 list(APPEND CMAKE_MODULE_PATH ${LLVM_CMAKE_DIR} ${MLIR_CMAKE_DIR})
 include(TableGen)
 include(AddMLIR)
