@@ -262,15 +262,15 @@ static Array inputFor(const ValueInfo &info, const Arguments &arguments,
     return readNpy(it->second, info);
   Array array;
   int64_t bytes = byteSizeOf(info.elementType);
-  for (const Dim &dim : info.dims) {
-    auto it = arguments.dims.find(dim.symbol);
-    const bool isGiven = dim.isStatic() || it != arguments.dims.end();
-    array.shape.push_back(dim.isStatic() ? dim.size : isGiven ? it->second : 1);
-    const std::string name =
-        dim.symbol.empty() ? "a dimension of '" + info.name + "'" : dim.symbol;
-    if (!isGiven && std::find(madeUp.sizes.begin(), madeUp.sizes.end(), name) ==
-                        madeUp.sizes.end())
-      madeUp.sizes.push_back(name);
+  for (size_t d = 0; d < info.dims.size(); ++d) {
+    const Dim &dim = info.dims[d];
+    const int64_t *given = sizeGivenFor(info, d, arguments.dims);
+    array.shape.push_back(dim.isStatic() ? dim.size : given ? *given : 1);
+    if (!dim.isStatic() && !given)
+      if (const std::string name = nameOfOpenDim(info, d);
+          std::find(madeUp.sizes.begin(), madeUp.sizes.end(), name) ==
+          madeUp.sizes.end())
+        madeUp.sizes.push_back(name);
     if (__builtin_mul_overflow(bytes, array.shape.back(), &bytes) ||
         bytes > int64_t(1) << 40)
       fail("input '" + info.name + "' would be too large");

@@ -1,6 +1,7 @@
 #include "sardonyx/Build/Build.h"
 #include "sardonyx/Model/LoadArtifact.h"
 #include "sardonyx/Model/Seal.h"
+#include "sardonyx/Session/TypedValues.h"
 #include <cstdlib>
 #include <elf.h>
 #include <fstream>
@@ -88,6 +89,35 @@ TEST_F(Built, Runs) {
   model->reset();
   EXPECT_EQ(static_cast<float *>(y.data)[23], 34);
   results->clear();
+}
+
+TEST_F(Built, RunsByName) {
+  auto model = loadArtifact(folder + "/model.so");
+  ASSERT_TRUE(model) << model.error().message();
+  const std::vector<float> x(12, 1);
+  const NamedInput given = {"x", refTo(x.data(), {3, 4})};
+  for (const std::vector<std::string> &wanted :
+       {std::vector<std::string>(), {"y"}}) {
+    auto results = runByName(**model, {given}, wanted);
+    ASSERT_TRUE(results) << results.error().message();
+    EXPECT_EQ(results->size(), 1u);
+    auto y = viewAs<float>((*results)["y"]);
+    ASSERT_TRUE(y) << y.error().message();
+    EXPECT_EQ(y->shape(), (std::vector<int64_t>{3, 8}));
+    EXPECT_EQ((*y)[0], 6);
+    EXPECT_EQ((*y)[23], 34);
+  }
+  auto whyNot = [&](const std::vector<NamedInput> &inputs,
+                    const std::vector<std::string> &wanted = {}) {
+    auto results = runByName(**model, inputs, wanted);
+    return results ? std::string() : results.error().message();
+  };
+  EXPECT_EQ(whyNot({}), "input 'x' is missing");
+  EXPECT_EQ(whyNot({given, given}), "input 'x' is given twice");
+  EXPECT_EQ(whyNot({{"X", given.value}}),
+            "the model has no input 'X'; it has x (did you mean x?)");
+  EXPECT_EQ(whyNot({given}, {"Y"}),
+            "the model has no output 'Y'; it has y (did you mean y?)");
 }
 
 TEST_F(Built, ChecksWhatItIsGiven) {

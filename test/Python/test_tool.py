@@ -76,6 +76,36 @@ def test_names_that_do_not_exist(tool, path, tmp_path):
     assert "no open dimension 'M'" in call(program, "--dim", "M=3", status=1)
 
 
+def test_sizes_without_a_name(tool, tmp_path):
+    """By input and place; names such as `?`, which stand for no one size, keep naming all that have them."""
+    shapes = {"X": [None, 64], "Z": ["?", None]}
+    inputs = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in (("Y", [None, 64]), ("W", [None, None]))]
+    nodes = [onnx.helper.make_node("Relu", ["X"], ["Y"]), onnx.helper.make_node("Neg", ["Z"], ["W"])]
+    path = str(tmp_path / "open.onnx")
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", inputs, outputs), opset_imports=[onnx.helper.make_opsetid("", 21)]), path)
+    sizes = ["--dim", "X[0]=30", "--dim", "Z[1]=5"]
+    text = call(tool, "run", path, *sizes, "--dim", "?=2")
+    assert "Y: float [30, 64]" in text and "W: float [2, 5]" in text
+    assert "W: float [3, 5]" in call(tool, "run", path, *sizes, "--dim", "Z[0]=3")
+    assert "sizes chosen to be 1 (see --dim): X[0], ?, Z[1]" in call(tool, "run", path)
+    for command in ("run", "bench", "profile", "inspect"):
+        seconds = ["--seconds", "0"] if command in ("bench", "profile") else []
+        for name in ("X[1]", "X[9]", "x[0]", "Y[0]", "X[ 0]"):
+            text = call(tool, command, path, *seconds, "--dim", f"{name}=3", status=1)
+            assert f"the model has no open dimension '{name}'; it has X[0], ?, Z[0], Z[1]" in text
+    np.save(tmp_path / "x.npy", np.zeros((2, 64), np.float32))
+    assert "--dim says X[0]=30" in call(tool, "run", path, *sizes, "-i", f"X={tmp_path / 'x.npy'}", status=1)
+    # What is compiled for a size takes that one only.
+    assert "Y: float [4, 64]" in call(tool, "run", path, "--fix", "X[0]=4")
+    text = call(tool, "run", path, "--fix", "X[0]=4", "-i", f"X={tmp_path / 'x.npy'}", status=1)
+    assert "dimension 0 must be 4, got 2" in text
+    call(tool, "build", "-q", path, "-o", str(tmp_path / "program"), "--dim", "Z[1]=5")
+    program = str(tmp_path / "program")
+    assert "Y: float [6, 64]" in call(program, "--dim", "X[0]=6")
+    assert "no open dimension 'Z[1]'; it has X[0], ?, Z[0]" in call(program, "--dim", "Z[1]=5", status=1)
+
+
 def test_what_is_given_twice(tool, path, tmp_path):
     np.savez(tmp_path / "f.npz", x=np.zeros((2, 3), np.float32))
     np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))

@@ -35,4 +35,25 @@ TEST(Names, Unknown) {
             std::string::npos);
 }
 
+TEST(Names, OpenDims) {
+  ValueInfo x, y;
+  x.name = "x";
+  x.dims = {{-1, ""}, {3, ""}, {-1, "N"}, {-1, "?"}};
+  y.name = "y";
+  y.dims = {{-1, "?"}, {-1, "N"}};
+  EXPECT_EQ(openDimsOf({x, y}),
+            (std::vector<std::string>{"x[0]", "N", "?", "x[3]", "y[0]"}));
+  const std::map<std::string, int64_t> sizes = {
+      {"x[0]", 4}, {"x[1]", 5}, {"x[2]", 6}, {"?", 7}, {"y[0]", 8}};
+  auto sizeOf = [&](const ValueInfo &value, size_t index) -> int64_t {
+    const int64_t *size = sizeGivenFor(value, index, sizes);
+    return size ? *size : -1;
+  };
+  EXPECT_EQ(sizeOf(x, 0), 4);
+  EXPECT_EQ(sizeOf(x, 1), -1); // three, whatever is said
+  EXPECT_EQ(sizeOf(x, 2), -1); // it has a name
+  EXPECT_EQ(sizeOf(x, 3), 7);
+  EXPECT_EQ(sizeOf(y, 0), 8); // its place is more exact than "?"
+}
+
 } // namespace

@@ -125,7 +125,9 @@ static void addModel(CLI::App *app, CommonOptions &common) {
       ->type_name("")
       ->required();
   addValue(app, "--fix", common.fixed, "NAME=SIZE",
-           "Compile for this size of a named dimension", kModel);
+           "Compile for this size of an open dimension; X[0] is the first one "
+           "of input X, where it has no name",
+           kModel);
   addValue(app, "--external-data", common.session.externalDataDir, "FOLDER",
            "Folder of external weights (default: the model's)", kModel);
   addCustomOps(app, common);
@@ -210,7 +212,9 @@ static void addFeeds(CLI::App *app, FeedOptions &feeds) {
            "NAME.values; inputs that are not given are random",
            kInputs);
   addValue(app, "--dim,-d", feeds.dims, "NAME=SIZE",
-           "Size of a named dimension in random inputs (default 1)", kInputs);
+           "Size of an open dimension in random inputs (default 1); X[0] is "
+           "the first one of input X, where it has no name",
+           kInputs);
   addValue(app, "--seed", feeds.seed, "N", "Of random inputs (default 0)",
            kInputs);
 }
@@ -336,7 +340,7 @@ void CommandLine::addBuild() {
   addFlag(app, "--quiet,-q", command.quiet, "Say nothing", kOutputs);
   addModel(app, command.common);
   addValue(app, "--dim,-d", command.dims, "NAME=SIZE",
-           "Fix a named dimension; others stay open", kModel);
+           "Fix an open dimension, as --fix; others stay open", kModel);
   addValue(app, "--cpu", command.cpus, "NAME,...",
            "Processors to make code for, in LLVM's spelling, the best first: "
            "x86-64-v4,x86-64-v3 (default: this one)",
@@ -408,7 +412,7 @@ void CommandLine::addInspect() {
           "sardonyx inspect model.onnx --dim batch=8 --json",
           [this] { return inspect(inspectOptions); });
   addValue(app, "--dim,-d", command.dims, "NAME=SIZE",
-           "Size of a named dimension", kInputs);
+           "Size of an open dimension, as --fix", kInputs);
   addJson(app, command.json);
   addModel(app, command.common);
   addMachine(app, command.common);

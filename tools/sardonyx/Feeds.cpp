@@ -67,16 +67,12 @@ struct Sizes {
   std::vector<std::string> chosen;
 
   int64_t of(const ValueInfo &info, size_t index) {
-    const Dim &dim = info.dims[index];
-    if (dim.isStatic())
-      return dim.size;
-    if (auto it = known.find(dim.symbol); it != known.end())
-      return it->second;
-    if (dim.symbol.empty())
-      chosen.push_back("dimension " + std::to_string(index) + " of '" +
-                       info.name + "'");
-    else if (known.try_emplace(dim.symbol, 1).second)
-      chosen.push_back(dim.symbol);
+    if (info.dims[index].isStatic())
+      return info.dims[index].size;
+    if (const int64_t *size = sizeGivenFor(info, index, known))
+      return *size;
+    chosen.push_back(nameOfOpenDim(info, index));
+    known.emplace(chosen.back(), 1);
     return 1;
   }
 };
@@ -270,16 +266,16 @@ static void learnSizes(const ValueInfo &info, const Feed &feed,
   if (feed.shape.size() != info.dims.size())
     return; // the run will tell
   for (size_t d = 0; d < info.dims.size(); ++d) {
-    const std::string &symbol = info.dims[d].symbol;
-    if (info.dims[d].isStatic() || !isNameOfSize(symbol))
+    if (info.dims[d].isStatic())
       continue;
-    auto it = given.find(symbol);
-    if (it != given.end() && it->second != feed.shape[d])
+    const int64_t *size = sizeGivenFor(info, d, given);
+    if (size && *size != feed.shape[d])
       throw std::runtime_error(
-          "--dim says " + symbol + "=" + std::to_string(it->second) +
+          "--dim says " + nameOfOpenDim(info, d) + "=" + std::to_string(*size) +
           ", but the array for input '" + info.name + "' has the shape " +
           describeShape(feed.shape) + " for " + describeShape(info.dims));
-    sizes.known.try_emplace(symbol, feed.shape[d]);
+    if (isNameOfSize(info.dims[d].symbol))
+      sizes.known.try_emplace(info.dims[d].symbol, feed.shape[d]);
   }
 }
 

@@ -221,9 +221,9 @@ MaybeError sardonyx::fixDims(ModuleOp module,
                                                    "' cannot have the size " +
                                                    std::to_string(size));
   }
-  auto sizeOf = [&](const Dim &dim) {
-    auto it = dim.isStatic() ? dims.end() : dims.find(dim.symbol);
-    return it == dims.end() ? ShapedType::kDynamic : it->second;
+  auto sizeOf = [&](const ValueInfo &value, size_t index) {
+    const int64_t *size = sizeGivenFor(value, index, dims);
+    return size ? *size : ShapedType::kDynamic;
   };
   for (size_t i = 0; i < artifact.inputs.size(); ++i) {
     BlockArgument arg = func.getArgument(i);
@@ -232,7 +232,7 @@ MaybeError sardonyx::fixDims(ModuleOp module,
       continue;
     SmallVector<int64_t> shape(type.getShape());
     for (size_t d = 0; d < shape.size(); ++d)
-      if (int64_t size = sizeOf(artifact.inputs[i].dims[d]);
+      if (int64_t size = sizeOf(artifact.inputs[i], d);
           !ShapedType::isDynamic(size))
         shape[d] = size;
     arg.setType(type.clone(shape));
@@ -242,9 +242,9 @@ MaybeError sardonyx::fixDims(ModuleOp module,
                                  func.getResultTypes()));
   for (auto *values : {&artifact.inputs, &artifact.outputs})
     for (ValueInfo &value : *values)
-      for (Dim &dim : value.dims)
-        if (int64_t size = sizeOf(dim); !ShapedType::isDynamic(size))
-          dim = {size, ""};
+      for (size_t d = 0; d < value.dims.size(); ++d)
+        if (int64_t size = sizeOf(value, d); !ShapedType::isDynamic(size))
+          value.dims[d] = {size, ""};
   return std::nullopt;
 }
 
