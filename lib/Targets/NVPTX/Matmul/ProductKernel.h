@@ -131,10 +131,9 @@ private:
   mlir::Value prepareWarpgroups(mlir::ImplicitLocOpBuilder &b);
   void emitWarpgroups(mlir::ImplicitLocOpBuilder &b,
                       mlir::scf::ParallelOp loop);
-  using EmitItem = llvm::function_ref<WarpgroupTile::Ring(const Item &,
-                                                          WarpgroupTile::Ring)>;
+  using EmitItem = llvm::function_ref<Ring(const Item &, Ring)>;
   void forEachItem(mlir::ImplicitLocOpBuilder &b, mlir::scf::ParallelOp loop,
-                   WarpgroupTile::Ring begin, EmitItem emitItem);
+                   Ring begin, EmitItem emitItem);
   void emitBoxes(mlir::ImplicitLocOpBuilder &b, WarpgroupStore &store,
                  mlir::Value sums, mlir::Value part);
   void emitPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value sums,

@@ -94,7 +94,7 @@ Value ProductKernel::prepareWarpgroups(ImplicitLocOpBuilder &b) {
 /// The items of a block, one after the other; `begin` is where the ring is
 /// before the first.
 void ProductKernel::forEachItem(ImplicitLocOpBuilder &b, scf::ParallelOp loop,
-                                WarpgroupTile::Ring begin, EmitItem emitItem) {
+                                Ring begin, EmitItem emitItem) {
   Value first = loop.getInductionVars()[0];
   if (!mostItems) {
     emitItem(findItem(b, first), begin);
@@ -104,7 +104,7 @@ void ProductKernel::forEachItem(ImplicitLocOpBuilder &b, scf::ParallelOp loop,
                                  ValueRange{begin.stage, begin.phase});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(each.getBody());
-  const WarpgroupTile::Ring after =
+  const Ring after =
       emitItem(findItem(b, each.getInductionVar()),
                {each.getRegionIterArg(0), each.getRegionIterArg(1)});
   scf::YieldOp::create(b, ValueRange{after.stage, after.phase});
@@ -137,7 +137,7 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
         scf::IfOp::create(b, tiles.isCopier(b), /*withElseRegion=*/false);
     b.setInsertionPoint(copier.thenYield());
     forEachItem(b, loop, tiles.beginCopies(b),
-                [&](const Item &item, WarpgroupTile::Ring ring) {
+                [&](const Item &item, Ring ring) {
                   return tiles.copy(b, lhsMap, rhsMap, row0, col0, item.from,
                                     count(item), ring);
                 });
@@ -149,10 +149,9 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
   WarpgroupStore store(plan, type, tiles.allBytes(), tiles.resultsFrom(),
                        thread, resultMap);
   forEachItem(b, loop, tiles.beginProducts(b),
-              [&](const Item &item, WarpgroupTile::Ring ring) {
+              [&](const Item &item, Ring ring) {
                 Value sums;
-                const WarpgroupTile::Ring after =
-                    tiles.multiply(b, count(item), ring, sums);
+                const Ring after = tiles.multiply(b, count(item), ring, sums);
                 if (resultMap)
                   emitBoxes(b, store, sums, item.part);
                 else

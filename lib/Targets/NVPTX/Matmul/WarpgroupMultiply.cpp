@@ -18,31 +18,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// Bytes along K that an instruction multiplies.
-static constexpr int64_t kStepBytes = 32;
-
-/// The descriptor of a tile in shared memory (PTX ISA, "Matrix descriptor
-/// format"): where it begins, how far its 8x8 cores are from each other along
-/// and across rows, all in units of 16 bytes, and the swizzle of 128 bytes.
-Value WarpgroupTile::describe(ImplicitLocOpBuilder &b, Value byte,
-                              bool isAlongK) {
-  constexpr uint64_t kUnit = 16, kSwizzle128 = uint64_t(1) << 62;
-  // Of eight rows; from 64 columns to the next where these go across K.
-  constexpr uint64_t kEightRows = 8 * kMapRowBytes / kUnit;
-  const uint64_t columns =
-      isAlongK ? 1 : plan.getTileK() * kMapRowBytes / kUnit;
-  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, bytes);
-  Value address = b.createOrFold<arith::IndexCastOp>(
-      b.getI64Type(), Indices(b).add(base, byte));
-  auto constant = [&](uint64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, static_cast<int64_t>(value), 64);
-  };
-  Value start = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, address, constant(4)), constant(0x3fff));
-  return arith::OrIOp::create(
-      b, start, constant(columns << 16 | kEightRows << 32 | kSwizzle128));
-}
-
 static NVVM::WGMMATypes typeOf(Type type) {
   if (type.isF16())
     return NVVM::WGMMATypes::f16;
@@ -52,16 +27,16 @@ static NVVM::WGMMATypes typeOf(Type type) {
 Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
                                    Value rhs, Value sums) {
   MLIRContext *context = b.getContext();
-  const int64_t depth = kStepBytes / types.lhsBytes();
+  const int64_t depth = kGroupStepBytes / types.lhsBytes();
   auto shape =
       NVVM::MMAShapeAttr::get(context, kGroupRows, plan.getTileN(), depth);
   // Along K the next products follow each other in a row; across it are rows.
   constexpr int64_t kUnit = 16;
-  const int64_t lhsStep = kStepBytes / kUnit;
+  const int64_t lhsStep = kGroupStepBytes / kUnit;
   const int64_t rhsStep =
       types.transposed ? lhsStep : depth * kMapRowBytes / kUnit;
   NVVM::WgmmaFenceAlignedOp::create(b);
-  for (int64_t step = 0; step < kMapRowBytes / kStepBytes; ++step) {
+  for (int64_t step = 0; step < kMapRowBytes / kGroupStepBytes; ++step) {
     auto advance = [&](Value descriptor, int64_t units) -> Value {
       return arith::AddIOp::create(
           b, descriptor, arith::ConstantIntOp::create(b, step * units, 64));
@@ -86,17 +61,19 @@ void WarpgroupTile::release(ImplicitLocOpBuilder &b, Value condition,
   NVVM::MBarrierArriveOp::create(b, b.getI64Type(), freeAt(b, stage), Value());
 }
 
-WarpgroupTile::Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {
+Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {
   return {Indices(b).constant(0), asWord(b, 0)};
 }
 
-WarpgroupTile::Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b,
-                                            Value count, Ring ring,
-                                            Value &sums) {
+Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b, Value count, Ring ring,
+                             Value &sums) {
   Indices i(b);
   Value group = i.div(thread, MatmulPlanAttr::kWarpgroup);
-  Value lhs = describe(b, i.mul(group, kGroupRows * kMapRowBytes), true);
-  Value rhs = describe(b, i.constant(lhsBytes()), types.transposed);
+  Value lhs = describeTile(b, bytes, i.mul(group, kGroupRows * kMapRowBytes),
+                           std::nullopt);
+  Value rhs = describeTile(b, bytes, i.constant(lhsBytes()),
+                           types.transposed ? std::nullopt
+                                            : std::optional(plan.getTileK()));
   Value isLeader = isFirstOfGroup(b, thread);
   SmallVector<Type> parts(plan.getTileN() / 2, types.sum);
   Value zeros = LLVM::ZeroOp::create(
@@ -120,7 +97,7 @@ WarpgroupTile::Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b,
     Value hasBefore = arith::CmpIOp::create(
         b, arith::CmpIPredicate::ne, loop.getInductionVar(), i.constant(0));
     release(b, i.both(hasBefore, isLeader), before);
-    Ring after = this->next(b, at);
+    Ring after = at.next(b, plan.getStages());
     scf::YieldOp::create(b,
                          ValueRange{after.stage, after.phase, at.stage, next});
   }

@@ -18,13 +18,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// Nanoseconds that a thread sleeps at most before it looks at a barrier again.
-static constexpr int64_t kPatience = 10'000'000;
-
-Value nv::asWord(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIntOp::create(b, value, 32);
-}
-
 Value nv::isFirstOfGroup(ImplicitLocOpBuilder &b, Value thread) {
   Indices i(b);
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -58,22 +51,6 @@ Value WarpgroupTile::freeAt(ImplicitLocOpBuilder &b, Value stage) {
                          barrierBytes() + plan.getStages() * kBarrierBytes));
 }
 
-void WarpgroupTile::waitFor(ImplicitLocOpBuilder &b, Value barrier,
-                            Value phase) {
-  NVVM::MBarrierTryWaitParityOp::create(b, barrier, phase,
-                                        asWord(b, kPatience));
-}
-
-WarpgroupTile::Ring WarpgroupTile::next(ImplicitLocOpBuilder &b, Ring ring) {
-  Indices i(b);
-  Value stage = i.add(ring.stage, 1);
-  Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, stage,
-                                       i.constant(plan.getStages()));
-  Value other = arith::XOrIOp::create(b, ring.phase, asWord(b, 1));
-  return {arith::SelectOp::create(b, isLast, i.constant(0), stage),
-          arith::SelectOp::create(b, isLast, other, ring.phase)};
-}
-
 void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value shared,
                           Value threadNumber) {
   Indices i(b);
@@ -97,12 +74,5 @@ void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value shared,
 }
 
 Value WarpgroupTile::isWorker(ImplicitLocOpBuilder &b) {
-  Indices i(b);
-  // What the first lane of a warp says: all of it goes the same way.
-  Value group = i.div(thread, MatmulPlanAttr::kWarpgroup);
-  Value same = gpu::ShuffleOp::create(b, asWord(b, group), asWord(b, 0),
-                                      asWord(b, 32), gpu::ShuffleMode::IDX)
-                   .getShuffleResult();
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, same,
-                               asWord(b, plan.countGroups()));
+  return isOfFirstGroups(b, thread, plan.countGroups());
 }

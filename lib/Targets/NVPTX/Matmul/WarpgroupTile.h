@@ -21,12 +21,12 @@
 #include "Kernel/Warpgroup.h"
 #include "Matmul/BlockTile.h"
 
-#include <functional>
-
 namespace sardonyx::nv {
 
 /// A number of 32 bits.
-mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, int64_t value);
+inline mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, int64_t value) {
+  return word(b, value);
+}
 /// Whether a thread is the first one of its warpgroup.
 mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
 
@@ -53,10 +53,6 @@ public:
   mlir::Value isWorker(mlir::ImplicitLocOpBuilder &b);
   mlir::Value isCopier(mlir::ImplicitLocOpBuilder &b);
 
-  /// Which stage is next, and the phase of its barriers.
-  struct Ring {
-    mlir::Value stage, phase;
-  };
   Ring beginCopies(mlir::ImplicitLocOpBuilder &b);
   /// Copies the tiles of steps `from` to `from` + `count` of the tile at (row,
   /// col), as stages become free. Returns where the ring is then.
@@ -74,8 +70,6 @@ public:
   int64_t resultsFrom() const { return plan.getStages() * stageBytes(); }
 
 private:
-  Ring next(mlir::ImplicitLocOpBuilder &b, Ring ring);
-
   int64_t lhsBytes() const { return plan.getTileM() * kMapRowBytes; }
   int64_t rhsBytes() const { return plan.getTileN() * kMapRowBytes; }
   int64_t stageBytes() const { return lhsBytes() + rhsBytes(); }
@@ -85,19 +79,12 @@ private:
   mlir::Value fullAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
   mlir::Value freeAt(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
   mlir::Value byteAt(mlir::ImplicitLocOpBuilder &b, mlir::Value byte);
-  void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
-               mlir::Value phase);
   /// Says that a stage is free, where `condition` holds.
   void release(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
                mlir::Value stage);
-  void copyBox(mlir::ImplicitLocOpBuilder &b, const MappedSource &source,
-               mlir::Value row, mlir::Value col, mlir::Value byte,
-               mlir::Value barrier);
   void copyStage(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
                  const MappedSource &rhs, mlir::Value row, mlir::Value col,
                  mlir::Value k, Ring ring);
-  mlir::Value describe(mlir::ImplicitLocOpBuilder &b, mlir::Value byte,
-                       bool isAlongK);
   mlir::Value multiplyStage(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
                             mlir::Value rhs, mlir::Value sums);
 
