@@ -36,8 +36,9 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// The most kernels that start together.
-static constexpr size_t kMostMerged = 8;
+/// The most kernels that start together, and the most such starts, one after
+/// the other, that a later kernel may still join.
+static constexpr size_t kMostMerged = 8, kMostSteps = 16;
 /// Blocks of a multiprocessor: a kernel with more of them keeps the device busy
 /// for so long that its start does not count, and its registers are its own.
 static constexpr int64_t kMostBlocks = 4;
@@ -374,32 +375,36 @@ class LaunchMerger {
 public:
   explicit LaunchMerger(ModuleOp module) : symbols(module) {}
 
-  /// Visits the operations of a block of the host. Calls wait for others that
-  /// start with them until something uses the memory that they use.
+  /// Visits the operations of a block of the host. Calls join the earliest
+  /// ones that they can start with: those behind the last use of the memory
+  /// that they use.
   void visit(Block &block) {
-    group.clear();
+    steps.clear();
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (isMemoryEffectFree(&op) ||
           isa<memref::AllocOp, sdx::OutputBufferOp>(op))
         continue;
       std::optional<Uses> uses = findUses(&op);
-      if (!uses || llvm::any_of(group, [&](const Waiting &waiting) {
-            return uses->conflictWith(waiting.uses);
-          }))
-        merge();
-      auto call = dyn_cast<sdx::CallOp>(op);
-      if (!call)
+      if (!uses) {
+        mergeFirst(steps.size());
         continue;
-      auto kernel = symbols.lookup<func::FuncOp>(call.getCallee());
-      if (group.size() == kMostMerged ||
-          llvm::any_of(group, [&](const Waiting &waiting) {
-            return !canMerge(waiting.kernel, kernel);
-          }))
-        merge();
-      if (canMerge(kernel, kernel))
-        group.push_back({call, kernel, *uses});
+      }
+      auto call = dyn_cast<sdx::CallOp>(op);
+      func::FuncOp kernel;
+      if (call)
+        kernel = symbols.lookup<func::FuncOp>(call.getCallee());
+      if (kernel && !canMerge(kernel, kernel))
+        kernel = {};
+      Step *with = kernel ? findStep(call, kernel, *uses) : nullptr;
+      if (!with) {
+        if (steps.size() == kMostSteps)
+          mergeFirst(1);
+        with = &steps.emplace_back();
+      }
+      with->isOpen = bool(kernel);
+      with->parts.push_back({&op, kernel, *uses});
     }
-    merge();
+    mergeFirst(steps.size());
   }
 
   /// Erases kernels that nothing calls any more.
@@ -410,19 +415,88 @@ public:
   }
 
 private:
-  struct Waiting {
-    sdx::CallOp call;
+  /// An operation that starts with others of its step, if `kernel` is set.
+  struct Part {
+    Operation *op;
     func::FuncOp kernel;
     Uses uses;
   };
+  struct Step {
+    SmallVector<Part, 0> parts; // one after the other in the block
+    bool isOpen = false;
 
-  /// Puts one call in the place of the last one that waits.
-  void merge() {
-    SmallVector<Waiting, 0> calls = std::move(group);
-    group.clear();
+    bool conflictsWith(const Uses &uses) const {
+      return llvm::any_of(parts, [&](const Part &part) {
+        return uses.conflictWith(part.uses);
+      });
+    }
+  };
+  struct Waiting {
+    sdx::CallOp call;
+    func::FuncOp kernel;
+  };
+
+  /// The earliest step that `call` can be part of; moves it there.
+  Step *findStep(sdx::CallOp call, func::FuncOp kernel, const Uses &uses) {
+    Step *found = nullptr;
+    for (Step &step : llvm::reverse(steps)) {
+      if (step.conflictsWith(uses))
+        break;
+      if (step.isOpen && step.parts.size() < kMostMerged &&
+          llvm::all_of(step.parts,
+                       [&](const Part &part) {
+                         return canMerge(part.kernel, kernel);
+                       }) &&
+          canMoveBehind(call, step.parts.back().op))
+        found = &step;
+    }
+    if (found)
+      moveBehind(call, found->parts.back().op);
+    return found;
+  }
+
+  /// Whether all that `op` uses is there behind `place`, or can be made there.
+  static bool canMoveBehind(Operation *op, Operation *place) {
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      if (!def || def->getBlock() != place->getBlock() ||
+          def->isBeforeInBlock(place))
+        return true;
+      return def->getNumRegions() == 0 &&
+             (isMemoryEffectFree(def) ||
+              isa<memref::AllocOp, sdx::OutputBufferOp>(def)) &&
+             canMoveBehind(def, place);
+    });
+  }
+
+  static void moveBehind(Operation *op, Operation *place) {
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && def->getBlock() == place->getBlock() &&
+          place->isBeforeInBlock(def)) {
+        moveBehind(def, place);
+        place = def;
+      }
+    op->moveAfter(place);
+  }
+
+  /// Merges the parts of the first `count` steps, and forgets these.
+  void mergeFirst(size_t count) {
+    for (const Step &step : ArrayRef(steps).take_front(count)) {
+      SmallVector<Waiting, 0> calls;
+      for (const Part &part : step.parts)
+        if (part.kernel)
+          calls.push_back({cast<sdx::CallOp>(part.op), part.kernel});
+      merge(calls);
+    }
+    steps.erase(steps.begin(), steps.begin() + count);
+  }
+
+  /// Puts one call in the place of the last of `calls`.
+  void merge(ArrayRef<Waiting> calls) {
     if (calls.size() < 2)
       return;
-    OpBuilder b(calls.back().call);
+    OpBuilder b(sdx::CallOp(calls.back().call));
     // Calls of one kernel follow each other.
     SmallVector<Waiting, 0> sorted;
     for (const Waiting &first : calls)
@@ -505,7 +579,7 @@ private:
   }
 
   SymbolTable symbols;
-  SmallVector<Waiting, 0> group;
+  SmallVector<Step, 0> steps;
   SetVector<func::FuncOp> replaced;
   std::map<std::string, func::FuncOp> merged;
 };

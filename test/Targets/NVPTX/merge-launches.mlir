@@ -130,3 +130,49 @@ func.func @main(%x: memref<32xf32, #device>) {
   memref.dealloc %b : memref<32xf32, #device>
   return
 }
+
+// -----
+
+#device = #gpu.address_space<global>
+
+// What stands between two products of one activation and reads the first one's
+// result comes behind both, and what it starts with as well.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[X:.*]]: memref<32xf32, {{.*}})
+// CHECK: sdx.call @k0_one_x2(%[[X]] : {{.*}}) outs(%[[A:.*]], %[[C:.*]] : memref
+// CHECK: sdx.call @k1_half_x2(%[[A]], %[[C]] :
+// CHECK-NEXT: return
+func.func private @k0_one(%x: memref<32xf32, #device>, %y: memref<32xf32, #device>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.parallel (%b) = (%c0) to (%c1) step (%c1) {
+    %t = gpu.thread_id x
+    %v = memref.load %x[%t] : memref<32xf32, #device>
+    memref.store %v, %y[%t] : memref<32xf32, #device>
+    scf.reduce
+  } {nv.threads = 32 : i64}
+  return
+}
+func.func private @k1_half(%x: memref<32xf32, #device>, %y: memref<32xf32, #device>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.parallel (%b) = (%c0) to (%c1) step (%c1) {
+    %t = gpu.thread_id x
+    %v = memref.load %x[%t] : memref<32xf32, #device>
+    %s = arith.addf %v, %v : f32
+    memref.store %s, %y[%t] : memref<32xf32, #device>
+    scf.reduce
+  } {nv.threads = 64 : i64}
+  return
+}
+func.func @main(%x: memref<32xf32, #device>) {
+  %a = memref.alloc() : memref<32xf32, #device>
+  %b = memref.alloc() : memref<32xf32, #device>
+  sdx.call @k0_one(%x : memref<32xf32, #device>) outs(%a : memref<32xf32, #device>)
+  sdx.call @k1_half(%a : memref<32xf32, #device>) outs(%b : memref<32xf32, #device>)
+  %c = memref.alloc() : memref<32xf32, #device>
+  %d = memref.alloc() : memref<32xf32, #device>
+  sdx.call @k0_one(%x : memref<32xf32, #device>) outs(%c : memref<32xf32, #device>)
+  sdx.call @k1_half(%c : memref<32xf32, #device>) outs(%d : memref<32xf32, #device>)
+  return
+}
