@@ -94,6 +94,7 @@ void buildDispatchPhase(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createSDXLinearizeQuantizedSums());
   pm.addPass(createSDXFormDispatches());
   pm.addPass(createSDXLowerObservations());
+  pm.addPass(runTarget(TargetStage::Fusion, options));
   pm.addPass(createSDXParameterizeKernels());
   pm.addPass(createSDXDedupKernels());
   pm.addPass(createSDXVerifyDispatch());

@@ -101,6 +101,9 @@ struct RunTargetPass : sardonyx::impl::SDXRunTargetBase<RunTargetPass> {
     case TargetStage::Layout:
       target->buildLayoutPasses(passes, {numerics, precision});
       break;
+    case TargetStage::Fusion:
+      target->buildFusionPasses(passes);
+      break;
     case TargetStage::Plan:
       target->buildPlanPasses(passes);
       break;

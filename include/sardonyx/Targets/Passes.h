@@ -15,7 +15,7 @@
 namespace sardonyx {
 
 /// When a target's passes run (TargetInterface).
-enum class TargetStage { Layout, Plan, Codegen };
+enum class TargetStage { Layout, Fusion, Plan, Codegen };
 
 /// The values of an option that says how exact f32 is.
 llvm::cl::ValuesClass getNumericsValues();

@@ -34,6 +34,8 @@ def SDXRunTarget : Pass<"sdx-run-target", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::sardonyx::TargetStage::Layout, "layout",
                         "those that lay out operands"),
+             clEnumValN(::sardonyx::TargetStage::Fusion, "fusion",
+                        "those that make one kernel of several"),
              clEnumValN(::sardonyx::TargetStage::Plan, "plan",
                         "those that plan kernels"),
              clEnumValN(::sardonyx::TargetStage::Codegen, "codegen",

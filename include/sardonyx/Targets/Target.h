@@ -59,6 +59,10 @@ public:
   virtual void buildLayoutPasses(mlir::OpPassManager &module,
                                  const LayoutOptions &options) const {}
 
+  /// Passes on a module of the dispatch phase whose kernels have been formed:
+  /// which of them are better one. The host program calls them on tensors.
+  virtual void buildFusionPasses(mlir::OpPassManager &module) const {}
+
   /// Passes on a module at the end of the kernels phase: kernels are functions
   /// with `sdx.kernel`, which work on tensors between memrefs, and the host
   /// program calls them on buffers.

@@ -11,6 +11,7 @@
 #include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
+#include "Matmul/RowPrologue.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -20,8 +21,8 @@ using namespace sardonyx::nv;
 static constexpr int64_t kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
 Operation *nv::findAnyProduct(func::FuncOp kernel) {
-  if (auto op = findProduct<sdx::MatmulOp>(kernel))
-    return op;
+  if (auto ops = findProducts<sdx::MatmulOp>(kernel); !ops.empty())
+    return ops.front();
   if (auto op = findProduct<sdx::ConvOp>(kernel))
     return op;
   if (auto op = findProduct<ConvOp>(kernel))
@@ -30,11 +31,21 @@ Operation *nv::findAnyProduct(func::FuncOp kernel) {
   return op && hasTiles(op) ? op.getOperation() : nullptr;
 }
 
+bool nv::isOnlyForFewRows(Operation *product) {
+  Value lhs = product->getOperand(0);
+  return (lhs.getDefiningOp() && !KernelBody::hasBuffer(lhs)) ||
+         llvm::any_of(*product->getBlock(), [&](Operation &op) {
+           return &op != product && op.getName() == product->getName();
+         });
+}
+
 static void listProductPlans(Operation *op, TargetAttr target,
                              SmallVectorImpl<Attribute> &plans) {
   if (chooseFewRows(op, target))
     for (int64_t lanes : {4, 8, 16, 32})
       plans.push_back(FewRowsPlanAttr::get(op->getContext(), lanes));
+  if (isOnlyForFewRows(op))
+    return;
   for (MatmulPlanAttr tiles : listTiles(op, target))
     for (int64_t split : kSplits) {
       if (split > mostSplits(op, tiles, target))

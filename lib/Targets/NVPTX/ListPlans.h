@@ -15,6 +15,9 @@ namespace sardonyx::nv {
 /// The product that `kernel` is around, or null.
 mlir::Operation *findAnyProduct(mlir::func::FuncOp kernel);
 
+/// Whether the kernel has a second product, or computes the rows of the first.
+bool isOnlyForFewRows(mlir::Operation *product);
+
 /// The plans by which `kernel`, around a product, a convolution or attention,
 /// may be fast: all forms and sizes of tiles, and numbers of blocks that share
 /// them up to what keeps the device busy several times over.

@@ -44,6 +44,10 @@ public:
     module.addPass(createNVComputeSlices());
   }
 
+  void buildFusionPasses(OpPassManager &module) const override {
+    module.addPass(createNVFuseIntoProducts());
+  }
+
   void buildPlanPasses(OpPassManager &module) const override {
     SDXApplyPlansOptions given;
     given.plan = nv::kPlanAttr.str();

@@ -41,7 +41,10 @@ static std::string whyNotGiven(Attribute given, Operation *product,
   if (product && isa<FewRowsPlanAttr>(given) && chooseFewRows(product, target))
     return "";
   if (auto plan = dyn_cast<MatmulPlanAttr>(given); plan && product)
-    return whyNot(product, plan, target);
+    return isOnlyForFewRows(product)
+               ? "the kernel computes more than a product, which only one of "
+                 "few rows does"
+               : whyNot(product, plan, target);
   if (auto plan = dyn_cast<AttentionPlanAttr>(given); plan && attention)
     return whyNot(attention, plan, target);
   return "it is for another kind of kernel";

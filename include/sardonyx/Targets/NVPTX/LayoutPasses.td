@@ -108,4 +108,27 @@ def NVAssignLayouts : Pass<"nv-assign-layouts", "::mlir::ModuleOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def NVFuseIntoProducts : Pass<"nv-fuse-into-products", "::mlir::ModuleOp"> {
+  let summary = "Compute more in kernels of few rows than the product";
+  let description = [{
+    A kernel around a product of few rows takes in what would be started for
+    itself before it: another product of the same rows, the result of which
+    nothing else reads, and the reductions of rows that make its left-hand side,
+    if only such products read them. Each of these then computes the rows.
+
+    ```mlir
+    %n = sdx.call @k0_rows(%x, %scale : ...) outs(...) -> tensor<1x1024xf16>
+    %g = sdx.call @k1_matmul(%n, %v : ...) outs(...) -> tensor<1x2816xf32>
+    %u = sdx.call @k2_matmul(%n, %w, %g : ...) outs(...) -> tensor<1x2816xf16>
+    // becomes
+    %u = sdx.call @k0_rows_k1_matmul_k2_matmul(%x, %scale, %v, %w : ...)
+        outs(...) -> tensor<1x2816xf16>
+    ```
+  }];
+  let dependentDialects = [
+    "::sardonyx::nv::NVDialect", "::mlir::bufferization::BufferizationDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // SARDONYX_TARGETS_NVPTX_LAYOUTPASSES

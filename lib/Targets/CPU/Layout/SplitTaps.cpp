@@ -147,15 +147,15 @@ static Value splitTaps(OpBuilder &b, sdx::ConvOp op) {
       written.push_back(b.getIndexAttr(range.size));
       one.push_back(b.getIndexAttr(1));
     }
-    Value input = tensor::ExtractSliceOp::create(b, loc, op.getInput(), from,
-                                                 read, ones);
+    Value input =
+        tensor::ExtractSliceOp::create(b, loc, op.getInput(), from, read, ones);
     Value weights =
         tensor::ExtractSliceOp::create(b, loc, op.getWeights(), at, one, ones);
     const bool isWhole = taps.isEverywhere(tap);
-    Value init = isWhole ? sum
-                         : tensor::ExtractSliceOp::create(b, loc, sum, to,
-                                                          written, ones)
-                               .getResult();
+    Value init =
+        isWhole ? sum
+                : tensor::ExtractSliceOp::create(b, loc, sum, to, written, ones)
+                      .getResult();
     Value product =
         sdx::ConvOp::create(b, loc, input, weights, init, steps, steps, pads,
                             pads, /*group=*/1, op.getExact())

@@ -21,9 +21,9 @@ using namespace sardonyx;
 using namespace sardonyx::nv;
 
 static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
-/// Columns of a warp: each element of a row that it reads meets so many
-/// weights.
-static constexpr int64_t kColumns = 4;
+/// Each element of a row that a warp reads meets so many weights: of as many
+/// columns, or of fewer where there are several products.
+static constexpr int64_t kWeights = 4;
 /// Bytes of shared memory for rows.
 static constexpr int64_t kChunkBytes = 48 * 1024;
 /// Neighbours that a thread copies, or multiplies by, at a time.
@@ -32,36 +32,59 @@ static constexpr int64_t kF32Bytes = 4;
 /// As many weights as a piece can have: 2 bits each.
 static constexpr int64_t kMostValues = 64;
 
-DequantRows::DequantRows(sdx::DequantMatmulOp op, KernelBody &body,
-                         int64_t rows, TargetAttr target)
-    : op(op), body(body), points(body), weights(op, body, kMostValues),
-      rows(rows), depth(op.getDepth()), columns(op.getColumns()) {
-  points.declare(op.getResult());
+DequantRows::DequantRows(ArrayRef<sdx::DequantMatmulOp> products,
+                         KernelBody &body, int64_t rows, TargetAttr target)
+    : products(products), op(products.front()), body(body), points(body),
+      prologue(op.getLhs(), body), rows(rows), depth(op.getDepth()),
+      columns(op.getColumns()),
+      warpColumns(std::max<int64_t>(
+          kWeights / static_cast<int64_t>(products.size()), 1)) {
+  for (sdx::DequantMatmulOp product : products) {
+    points.declare(product.getResult());
+    weights.emplace_back(product, body, kMostValues);
+  }
   choosePlan(target);
+}
+
+bool DequantRows::isPossible() {
+  const int64_t rank = op.getInit().getType().getRank();
+  return (!prologue.isNeeded() || prologue.isPossible()) &&
+         llvm::all_of(products,
+                      [&](sdx::DequantMatmulOp product) {
+                        return points.canEvaluate(product.getInit());
+                      }) &&
+         llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
+           return cast<MemRefType>(out.memref.getType()).getRank() == rank &&
+                  points.canEvaluate(out.tensor);
+         });
 }
 
 /// Warps share columns until each multiprocessor has a block.
 void DequantRows::choosePlan(TargetAttr target) {
   const int64_t wanted = target.countMultiprocessors();
   auto chunkBytes = [&] { return rows * rowPitch() * kF32Bytes; };
-  while (parts < kWarps && weights.piecesOfRow() > stepPieces() &&
-         llvm::divideCeil(columns, kColumns * kWarps / parts) < wanted) {
+  while (parts < kWarps && piecesOfRow() > stepPieces() &&
+         llvm::divideCeil(columns, warpColumns * kWarps / parts) < wanted) {
     parts *= 2;
     if (chunkBytes() > kChunkBytes) {
       parts /= 2;
       break;
     }
   }
-  steps = llvm::divideCeil(weights.piecesOfRow(), stepPieces());
+  steps = llvm::divideCeil(piecesOfRow(), stepPieces());
   const int64_t most = kChunkBytes / chunkBytes();
   chunkSteps = std::clamp<int64_t>(most, 1, std::max<int64_t>(steps, 1));
 }
 
 void DequantRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
   Indices i(b);
-  lhs = body.getBuffer(op.getLhs());
-  numRows = sizeOf(b, lhs, 0);
-  const int64_t columnsOfBlock = kColumns * kWarps / parts;
+  if (prologue.isNeeded()) {
+    numRows = i.constant(op.getLhs().getType().getDimSize(0));
+  } else {
+    lhs = body.getBuffer(op.getLhs());
+    numRows = sizeOf(b, lhs, 0);
+  }
+  const int64_t columnsOfBlock = warpColumns * kWarps / parts;
   const int64_t blockCols = llvm::divideCeil(columns, columnsOfBlock);
   Value blocks = i.mul(i.ceilDiv(numRows, rows), blockCols);
   if (isWanted)
@@ -82,9 +105,11 @@ void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
   lane = i.rem(thread, kWarp);
   Value warp = i.div(thread, kWarp);
   part = i.rem(warp, parts);
-  warpCol = i.add(col0, i.mul(i.div(warp, parts), kColumns));
+  warpCol = i.add(col0, i.mul(i.div(warp, parts), warpColumns));
   const int64_t chunkBytes = rows * rowPitch() * kF32Bytes;
-  const int64_t sumsOfWarp = rows * kColumns;
+  const int64_t sumsOfWarp = countSums();
+  if (prologue.isNeeded())
+    lhs = prologue.emit(b, thread);
   Value shared =
       allocateShared(b, std::max(chunkBytes, kWarps * sumsOfWarp * kF32Bytes));
   Type f32 = b.getF32Type();
@@ -103,14 +128,15 @@ DequantRows::State DequantRows::loadPieces(ImplicitLocOpBuilder &b,
   Indices i(b);
   Value piece =
       i.add(i.add(i.mul(step, stepPieces()), i.mul(part, kWarp)), lane);
-  Value exists = i.less(piece, i.constant(weights.piecesOfRow()));
+  Value exists = i.less(piece, i.constant(piecesOfRow()));
   State loaded;
-  for (int64_t c = 0; c < kColumns; ++c) {
-    // Sums of columns that there aren't are not stored.
-    Value column =
-        arith::MinSIOp::create(b, i.add(warpCol, c), i.constant(columns - 1));
-    llvm::append_range(loaded, weights.load(b, column, piece, exists));
-  }
+  for (const PackedWeights &ofProduct : weights)
+    for (int64_t c = 0; c < warpColumns; ++c) {
+      // Sums of columns that there aren't are not stored.
+      Value column =
+          arith::MinSIOp::create(b, i.add(warpCol, c), i.constant(columns - 1));
+      llvm::append_range(loaded, ofProduct.load(b, column, piece, exists));
+    }
   return loaded;
 }
 
@@ -122,7 +148,7 @@ Value DequantRows::loadLhs(ImplicitLocOpBuilder &b, Value row, Value k) {
 /// up for the weights' places in words. What lies outside of them is 0.
 void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
   Indices i(b);
-  const int64_t values = weights.countValues();
+  const int64_t values = countValues();
   const int64_t columnsOfChunk = chunkSteps * stepPieces() * values;
   Value first = i.mul(chunk, columnsOfChunk);
   auto loop = scf::ForOp::create(b, i.mul(thread, kWidth),
@@ -153,8 +179,8 @@ void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
     for (int64_t n = 0; n < together; ++n)
       loaded.push_back(loadLhs(b, row, i.add(k, j + n)));
     for (auto [n, value] : llvm::enumerate(loaded))
-      value = arith::MulFOp::create(b, value,
-                                    weights.inverseFactor(b, i.add(c, j + n)));
+      value = arith::MulFOp::create(
+          b, value, weights.front().inverseFactor(b, i.add(c, j + n)));
     scf::YieldOp::create(b, loaded);
     llvm::append_range(copied, some.getResults());
   }
@@ -165,7 +191,7 @@ void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
 DequantRows::State DequantRows::emitChunks(ImplicitLocOpBuilder &b) {
   Indices i(b);
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  State state(rows * kColumns, zero);
+  State state(countSums(), zero);
   llvm::append_range(state, loadPieces(b, i.constant(0)));
   const int64_t chunks = llvm::divideCeil(steps, chunkSteps);
   if (chunks == 1)
@@ -203,35 +229,36 @@ DequantRows::State DequantRows::emitChunk(ImplicitLocOpBuilder &b, Value chunk,
 DequantRows::State DequantRows::multiply(ImplicitLocOpBuilder &b,
                                          Value stepOfChunk, ValueRange state) {
   Indices i(b);
-  const int64_t numSums = rows * kColumns;
-  const int64_t perPiece = weights.types(b).size();
+  const int64_t perPiece = weights.front().types(b).size();
+  // Of column `c` of all products' together.
   auto pieceOf = [&](int64_t c) {
-    return state.slice(numSums + c * perPiece, perPiece);
+    return state.slice(countSums() + c * perPiece, perPiece);
   };
   Value piece =
       i.add(i.add(i.mul(stepOfChunk, stepPieces()), i.mul(part, kWarp)), lane);
   Value from = i.mul(piece, pitch());
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  State products(numSums, zero);
-  for (int64_t at = 0; at < weights.countValues(); at += kWidth) {
+  const int64_t all = columnsOfProducts();
+  SmallVector<Value> sumOf(countSums(), zero); // [rows, all]
+  for (int64_t at = 0; at < countValues(); at += kWidth) {
     SmallVector<Value> elements; // [rows, kWidth]
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t j = 0; j < kWidth; ++j)
         elements.push_back(memref::LoadOp::create(
             b, chunkOfRows, i.add(from, r * rowPitch() + at + j)));
     for (int64_t j = 0; j < kWidth; ++j)
-      for (int64_t c = 0; c < kColumns; ++c) {
-        Value weight = weights.unpack(b, pieceOf(c), at + j);
+      for (int64_t c = 0; c < all; ++c) {
+        Value weight = weights[c / warpColumns].unpack(b, pieceOf(c), at + j);
         for (int64_t r = 0; r < rows; ++r) {
-          Value &sum = products[r * kColumns + c];
+          Value &sum = sumOf[r * all + c];
           sum = math::FmaOp::create(b, weight, elements[r * kWidth + j], sum);
         }
       }
   }
   State added;
-  for (auto [n, product] : llvm::enumerate(products))
+  for (auto [n, product] : llvm::enumerate(sumOf))
     added.push_back(math::FmaOp::create(
-        b, weights.scaleOf(pieceOf(n % kColumns)), product, state[n]));
+        b, weights.front().scaleOf(pieceOf(n % all)), product, state[n]));
   return added;
 }
 
@@ -259,7 +286,7 @@ void DequantRows::storeSums(ImplicitLocOpBuilder &b, ValueRange ofLane) {
 /// computes what follows.
 void DequantRows::emitResults(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t columnsOfBlock = kColumns * kWarps / parts;
+  const int64_t columnsOfBlock = warpColumns * kWarps / parts;
   Value r = i.div(thread, columnsOfBlock), c = i.rem(thread, columnsOfBlock);
   Value m = i.add(row0, r), n = i.add(col0, c);
   Value exists =
@@ -268,21 +295,23 @@ void DequantRows::emitResults(ImplicitLocOpBuilder &b) {
   auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(some.thenYield());
-  Value warp = i.mul(i.div(c, kColumns), parts);
-  Value number = i.add(i.mul(r, kColumns), i.rem(c, kColumns));
-  Value total;
-  for (int64_t p = 0; p < parts; ++p) {
-    Value sum =
-        memref::LoadOp::create(b, sums, ValueRange{i.add(warp, p), number});
-    total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
-  }
+  Value warp = i.mul(i.div(c, warpColumns), parts);
+  Value first = i.add(i.mul(r, columnsOfProducts()), i.rem(c, warpColumns));
   SmallVector<SmallVector<Value>> indices = {{m, n}};
   SmallVector<PointEvaluator::Point> known(1);
-  SmallVector<Value> &index = indices.front();
-  PointEvaluator::Point &point = known.front();
-  if (!isZeroFilled(op.getInit()))
-    total = arith::AddFOp::create(
-        b, total, points.evaluate(b, op.getInit(), index, point));
-  point.add(op.getResult(), index, total);
+  for (auto [which, product] : llvm::enumerate(products)) {
+    Value number = i.add(first, static_cast<int64_t>(which) * warpColumns);
+    Value total;
+    for (int64_t p = 0; p < parts; ++p) {
+      Value sum =
+          memref::LoadOp::create(b, sums, ValueRange{i.add(warp, p), number});
+      total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
+    }
+    Value init = product.getInit();
+    if (!isZeroFilled(init))
+      total = arith::AddFOp::create(
+          b, total, points.evaluate(b, init, indices[0], known[0]));
+    known[0].add(product.getResult(), indices[0], total);
+  }
   points.store(b, body.getOutputs(), indices, known);
 }

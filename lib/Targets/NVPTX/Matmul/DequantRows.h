@@ -17,17 +17,26 @@
 
 #include "Kernel/PointEvaluator.h"
 #include "Matmul/PackedWeights.h"
+#include "Matmul/RowPrologue.h"
 
 #include "dialects/NV/NV.h"
 
 namespace sardonyx::nv {
 
-/// The kernel of an sdx.dequant_matmul, some rows at a time.
+/// Rows for which reading packed weights takes longer than multiplying.
+inline constexpr int64_t kFewPackedRows = 8;
+
+/// The kernel of an sdx.dequant_matmul, some rows at a time; or of several
+/// whose left-hand side is the same, which it may compute, and whose weights
+/// are of the same sizes and form.
 class DequantRows {
 public:
   /// `rows` of the result have the same block.
-  DequantRows(sdx::DequantMatmulOp op, KernelBody &body, int64_t rows,
-              TargetAttr target);
+  DequantRows(llvm::ArrayRef<sdx::DequantMatmulOp> products, KernelBody &body,
+              int64_t rows, TargetAttr target);
+
+  /// Whether all that the kernel computes can be computed so.
+  bool isPossible();
 
   /// Puts the loop over the blocks at the builder's place. It has none where
   /// not `isWanted`.
@@ -39,10 +48,17 @@ private:
   using State = llvm::SmallVector<mlir::Value>;
 
   void choosePlan(TargetAttr target);
+  /// What a warp has of all products: columns, and sums.
+  int64_t columnsOfProducts() const {
+    return warpColumns * static_cast<int64_t>(products.size());
+  }
+  int64_t countSums() const { return rows * columnsOfProducts(); }
   int64_t stepPieces() const { return parts * 32; }
   /// Of a row of a chunk in shared memory: a gap after each piece keeps lanes
   /// out of each other's banks.
-  int64_t pitch() const { return weights.countValues() + 4; }
+  int64_t pitch() const { return countValues() + 4; }
+  int64_t countValues() const { return weights.front().countValues(); }
+  int64_t piecesOfRow() const { return weights.front().piecesOfRow(); }
   int64_t rowPitch() const { return chunkSteps * stepPieces() * pitch(); }
 
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value block);
@@ -58,11 +74,15 @@ private:
   void storeSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
 
-  sdx::DequantMatmulOp op;
+  llvm::SmallVector<sdx::DequantMatmulOp> products;
+  sdx::DequantMatmulOp op; // the first of them
   KernelBody &body;
   PointEvaluator points;
-  PackedWeights weights;
+  RowPrologue prologue;
+  llvm::SmallVector<PackedWeights> weights; // of each product
   const int64_t rows, depth, columns;
+  /// Columns of a warp.
+  const int64_t warpColumns;
   /// Warps that share columns, steps along K, and those of a chunk.
   int64_t parts = 1, steps = 1, chunkSteps = 1;
   mlir::Value lhs, numRows;

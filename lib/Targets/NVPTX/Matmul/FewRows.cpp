@@ -76,19 +76,24 @@ nv::chooseFewRows(Operation *product, TargetAttr target, bool mayBeOpen) {
   return FewRowsPlanAttr::get(product->getContext(), chooseLanes(op, target));
 }
 
-FewRows::FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body,
-                 int64_t rows)
-    : op(op), body(body), points(body), lanes(plan.getLanes()), rows(rows),
+FewRows::FewRows(ArrayRef<sdx::MatmulOp> products, FewRowsPlanAttr plan,
+                 KernelBody &body, int64_t rows)
+    : products(products), op(products.front()), body(body), points(body),
+      prologue(op.getLhs(), body), lanes(plan.getLanes()), rows(rows),
       isTransposed(op.getTransposed()),
       isOpen(ShapedType::isDynamic(rowsOf(op))), width(countWidth(op)) {
-  points.declare(op->getResult(0));
+  for (sdx::MatmulOp product : products)
+    points.declare(product->getResult(0));
 }
 
 bool FewRows::isPossible() {
   const int64_t rank = op.getInit().getType().getRank();
-  return KernelBody::hasBuffer(op.getLhs()) &&
-         KernelBody::hasBuffer(op.getRhs()) &&
-         points.canEvaluate(op.getInit()) &&
+  return (!prologue.isNeeded() || (!isOpen && prologue.isPossible())) &&
+         llvm::all_of(products,
+                      [&](sdx::MatmulOp product) {
+                        return KernelBody::hasBuffer(product.getRhs()) &&
+                               points.canEvaluate(product.getInit());
+                      }) &&
          llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
            return cast<MemRefType>(out.memref.getType()).getRank() == rank &&
                   points.canEvaluate(out.tensor);
@@ -100,12 +105,19 @@ int64_t FewRows::columnsOfBlock() const {
 }
 
 void FewRows::measure(ImplicitLocOpBuilder &b) {
-  lhs = body.getBuffer(op.getLhs());
-  rhs = body.getBuffer(op.getRhs());
-  pairs = op.isBatched() ? sizeOf(b, lhs, 0) : Indices(b).constant(1);
-  numRows = sizeOf(b, lhs, op.isBatched());
-  depth = sizeOf(b, rhs, op.getDepthDim());
-  columns = sizeOf(b, rhs, op.getColumnDim());
+  Indices i(b);
+  for (sdx::MatmulOp product : products)
+    weights.push_back(body.getBuffer(product.getRhs()));
+  if (prologue.isNeeded()) {
+    pairs = i.constant(1);
+    numRows = i.constant(rows);
+  } else {
+    lhs = body.getBuffer(op.getLhs());
+    pairs = op.isBatched() ? sizeOf(b, lhs, 0) : i.constant(1);
+    numRows = sizeOf(b, lhs, op.isBatched());
+  }
+  depth = sizeOf(b, weights[0], op.getDepthDim());
+  columns = sizeOf(b, weights[0], op.getColumnDim());
 }
 
 void FewRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
@@ -117,6 +129,8 @@ void FewRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
   OpBuilder::InsertionGuard guard(b);
   scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "matmul");
   startBlock(b, loop.getInductionVars()[0]);
+  if (prologue.isNeeded())
+    lhs = prologue.emit(b, thread);
   combine(b, sumUp(b));
   gpu::BarrierOp::create(b);
   emitResults(b);
@@ -135,9 +149,10 @@ void FewRows::startBlock(ImplicitLocOpBuilder &b, Value block) {
   col =
       b.createOrFold<arith::SelectOp>(i.less(col, columns), col, i.constant(0));
   const int64_t parts = isTransposed ? 1 : kWarps;
-  Value shared = allocateShared(b, parts * rows * columnsOfBlock() * 4);
-  partials =
-      viewShared(b, shared, 0, {parts, rows, columnsOfBlock()}, b.getF32Type());
+  const int64_t sumRows = static_cast<int64_t>(products.size()) * rows;
+  Value shared = allocateShared(b, parts * sumRows * columnsOfBlock() * 4);
+  partials = viewShared(b, shared, 0, {parts, sumRows, columnsOfBlock()},
+                        b.getF32Type());
 }
 
 static Value toF32(ImplicitLocOpBuilder &b, Value value) {
@@ -183,26 +198,30 @@ SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
   Value at = i.add(i.mul(line, length), place);
   if (op.isRhsBatched())
     at = i.add(i.mul(pair, i.mul(depth, columns)), at);
-  SmallVector<Value> weights = loadPiece(b, rhs, at);
-  SmallVector<Value> next;
+  SmallVector<SmallVector<Value>> pieces; // of each product
+  for (Value buffer : weights)
+    pieces.push_back(loadPiece(b, buffer, at));
+  const int64_t ofProduct = rows * sumsOfRow();
+  SmallVector<Value> next(sums);
   for (int64_t r = 0; r < rows; ++r) {
     Value row = rowOf(b, r);
+    SmallVector<Value> factors;
     if (isTransposed) {
       Value whole = i.add(i.mul(pair, numRows), row);
-      Value sum = sums[r];
-      for (auto [factor, weight] : llvm::zip_equal(
-               loadPiece(b, lhs, i.add(i.mul(whole, depth), k)), weights))
-        sum = math::FmaOp::create(b, factor, weight, sum);
-      next.push_back(sum);
-      continue;
+      factors = loadPiece(b, lhs, i.add(i.mul(whole, depth), k));
+    } else {
+      SmallVector<Value> index = {row, k};
+      if (op.isBatched())
+        index.insert(index.begin(), pair);
+      Value factor = toF32(b, memref::LoadOp::create(b, lhs, index));
+      factors.assign(width, factor);
     }
-    SmallVector<Value> index = {row, k};
-    if (op.isBatched())
-      index.insert(index.begin(), pair);
-    Value factor = toF32(b, memref::LoadOp::create(b, lhs, index));
-    for (int64_t j = 0; j < width; ++j)
-      next.push_back(
-          math::FmaOp::create(b, factor, weights[j], sums[r * width + j]));
+    for (auto [number, piece] : llvm::enumerate(pieces))
+      for (int64_t j = 0; j < width; ++j) {
+        Value &sum =
+            next[number * ofProduct + r * sumsOfRow() + (isTransposed ? 0 : j)];
+        sum = math::FmaOp::create(b, factors[j], piece[j], sum);
+      }
   }
   return next;
 }
@@ -215,7 +234,7 @@ SmallVector<Value> FewRows::sumUp(ImplicitLocOpBuilder &b) {
   Value first =
       isTransposed ? i.mul(i.rem(thread, lanes), width) : i.div(thread, lanes);
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  SmallVector<Value> sums(isTransposed ? rows : rows * width, zero);
+  SmallVector<Value> sums(products.size() * rows * sumsOfRow(), zero);
   // Whole turns of several pieces, and then one by one.
   Value turns = i.div(depth, step * kUnrolled);
   auto loop = scf::ForOp::create(b, i.constant(0), turns, i.constant(1), sums);
@@ -259,11 +278,11 @@ void FewRows::combine(ImplicitLocOpBuilder &b, ValueRange ofThread) {
   b.setInsertionPoint(first.thenYield());
   Value part = isTransposed ? i.constant(0) : i.div(thread, kWarp);
   Value c = isTransposed ? i.div(thread, lanes) : i.mul(inWarp, width);
-  const int64_t count = isTransposed ? 1 : width;
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t j = 0; j < count; ++j)
-      memref::StoreOp::create(b, sums[r * count + j], partials,
-                              ValueRange{part, i.constant(r), i.add(c, j)});
+  const int64_t count = sumsOfRow();
+  for (auto [n, sum] : llvm::enumerate(sums))
+    memref::StoreOp::create(
+        b, sum, partials,
+        ValueRange{part, i.constant(n / count), i.add(c, n % count)});
 }
 
 /// A thread adds up what the warps have of an element of the result, and
@@ -282,20 +301,24 @@ void FewRows::emitResults(ImplicitLocOpBuilder &b) {
     exists = i.both(exists, i.less(m, numRows));
   auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   b.setInsertionPoint(some.thenYield());
-  Value total;
-  const int64_t parts = cast<MemRefType>(partials.getType()).getDimSize(0);
-  for (int64_t part = 0; part < parts; ++part) {
-    Value sum =
-        memref::LoadOp::create(b, partials, ValueRange{i.constant(part), m, c});
-    total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
-  }
   SmallVector<SmallVector<Value>> indices = {{m, n}};
   if (op.isBatched())
     indices[0].insert(indices[0].begin(), pair);
   SmallVector<PointEvaluator::Point> known(1);
-  if (!isZeroFilled(op.getInit()))
-    total = arith::AddFOp::create(
-        b, total, points.evaluate(b, op.getInit(), indices[0], known[0]));
-  known[0].add(op->getResult(0), indices[0], total);
+  const int64_t parts = cast<MemRefType>(partials.getType()).getDimSize(0);
+  for (auto [number, product] : llvm::enumerate(products)) {
+    Value row = i.add(m, static_cast<int64_t>(number) * rows);
+    Value total;
+    for (int64_t part = 0; part < parts; ++part) {
+      Value sum = memref::LoadOp::create(b, partials,
+                                         ValueRange{i.constant(part), row, c});
+      total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
+    }
+    Value init = product.getInit();
+    if (!isZeroFilled(init))
+      total = arith::AddFOp::create(
+          b, total, points.evaluate(b, init, indices[0], known[0]));
+    known[0].add(product->getResult(0), indices[0], total);
+  }
   points.store(b, body.getOutputs(), indices, known);
 }

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_FEWROWS_H
 
 #include "Kernel/PointEvaluator.h"
+#include "Matmul/RowPrologue.h"
 
 #include "dialects/NV/NV.h"
 
@@ -25,14 +26,16 @@ std::optional<FewRowsPlanAttr>
 chooseFewRows(mlir::Operation *op, TargetAttr target, bool mayBeOpen = false);
 
 /// The kernel of such a product of `rows` rows, or, where their number is open,
-/// of at most so many. `lanes` threads of a warp read a row of the right-hand
+/// of at most so many; or of several products of equal sizes that have the
+/// left-hand side in common, to be read in one go. The kernel may compute that
+/// side, too. `lanes` threads of a warp read a row of the right-hand
 /// side, 16 bytes each, and the others other rows: of [K,N] each thread has
 /// columns of the result, and part of their sums; of [N,K] a part of the sum of
 /// one column.
 class FewRows {
 public:
-  FewRows(sdx::MatmulOp op, FewRowsPlanAttr plan, KernelBody &body,
-          int64_t rows);
+  FewRows(llvm::ArrayRef<sdx::MatmulOp> products, FewRowsPlanAttr plan,
+          KernelBody &body, int64_t rows);
 
   bool isPossible();
   /// Puts the loop over the blocks at the builder's place. It has none where
@@ -46,6 +49,8 @@ private:
   mlir::Value rowOf(mlir::ImplicitLocOpBuilder &b, int64_t row);
   llvm::SmallVector<mlir::Value> loadPiece(mlir::ImplicitLocOpBuilder &b,
                                            mlir::Value buffer, mlir::Value at);
+  /// Sums that a thread has of a row of each product.
+  int64_t sumsOfRow() const { return isTransposed ? 1 : width; }
   llvm::SmallVector<mlir::Value> addProducts(mlir::ImplicitLocOpBuilder &b,
                                              mlir::Value k,
                                              mlir::ValueRange sums);
@@ -53,13 +58,16 @@ private:
   void combine(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
 
-  sdx::MatmulOp op;
+  llvm::SmallVector<sdx::MatmulOp> products;
+  sdx::MatmulOp op; // the first of them
   KernelBody &body;
   PointEvaluator points;
+  RowPrologue prologue;
   const int64_t lanes, rows;
   const bool isTransposed, isOpen;
   const int64_t width; // elements of a row that a thread reads at a time
-  mlir::Value lhs, rhs, pairs, depth, columns, numRows;
+  llvm::SmallVector<mlir::Value> weights; // of each product
+  mlir::Value lhs, pairs, depth, columns, numRows;
   // Of the code of a block: its pair of matrices, its first column, and the
   // column that the thread begins with.
   mlir::Value thread, pair, col0, col, partials;

@@ -27,9 +27,8 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// Rows for which reading the weights takes longer than multiplying, and the
-/// most that a block has.
-static constexpr int64_t kFewRows = 8, kRowsOfBlock = 4;
+/// The most rows that a block has where they are few.
+static constexpr int64_t kRowsOfBlock = 4;
 /// Bytes that are written to shared memory at a time.
 static constexpr int64_t kBytes = 16;
 
@@ -188,10 +187,16 @@ struct LowerDequantMatmulPass
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
-    auto root = findProduct<sdx::DequantMatmulOp>(func);
-    if (!root || !hasTiles(root) || !hasOperands(root))
-      return;
     TargetAttr target = getTargetOrDefault(func);
+    auto products = findProducts<sdx::DequantMatmulOp>(func);
+    if (products.empty() || !llvm::all_of(products, [](auto op) {
+          return hasTiles(op) && hasOperands(op);
+        }))
+      return;
+    sdx::DequantMatmulOp root = products.front();
+    // Of few rows the kernel may compute more than the product.
+    if (products.size() > 1 || !KernelBody::hasBuffer(root.getLhs()))
+      return lowerFewRows(func, products, target);
     std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
       return;
@@ -205,10 +210,29 @@ struct LowerDequantMatmulPass
   }
 
 private:
+  void lowerFewRows(func::FuncOp func, ArrayRef<sdx::DequantMatmulOp> products,
+                    TargetAttr target) {
+    const int64_t rows =
+        sdx::DequantMatmulOp(products.front()).getLhs().getType().getDimSize(0);
+    if (ShapedType::isDynamic(rows) || rows > kFewPackedRows)
+      return;
+    KernelBody body(func);
+    DequantRows kernel(products, body, rowsOfBlock(rows), target);
+    if (kernel.isPossible() &&
+        failed(body.replaceWith([&](auto &b) { kernel.emit(b, Value()); })))
+      signalPassFailure();
+  }
+
   static bool hasOperands(sdx::DequantMatmulOp op) {
     return KernelBody::hasBuffer(op.getWeights()) &&
            KernelBody::hasBuffer(op.getScales()) &&
            (!op.getZeroPoints() || KernelBody::hasBuffer(op.getZeroPoints()));
+  }
+
+  /// Of so many rows those that a block has.
+  static int64_t rowsOfBlock(int64_t known) {
+    const int64_t rows = known == 3 ? 4 : std::min(known, kRowsOfBlock);
+    return std::max<int64_t>(rows, 1);
   }
 
   /// Which form it is follows from the number of rows, which may be known when
@@ -217,21 +241,19 @@ private:
                    KernelBody &body, TargetAttr target, DequantTiles &tiles) {
     const int64_t known = op.getLhs().getType().getDimSize(0);
     if (!ShapedType::isDynamic(known)) {
-      if (known > kFewRows)
+      if (known > kFewPackedRows)
         return tiles.emit(b);
-      const int64_t rows = known == 3 ? 4 : std::min(known, kRowsOfBlock);
-      return DequantRows(op, body, std::max<int64_t>(rows, 1), target)
-          .emit(b, Value());
+      return DequantRows(op, body, rowsOfBlock(known), target).emit(b, Value());
     }
     Indices i(b);
     Value rows = sizeOf(b, body.getBuffer(op.getLhs()), 0);
     Value isOne = i.less(rows, i.constant(2));
-    Value isFew = i.less(rows, i.constant(kFewRows + 1));
+    Value isFew = i.less(rows, i.constant(kFewPackedRows + 1));
     Value isSome =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, isFew, isOne);
     DequantRows(op, body, 1, target).emit(b, isOne);
     DequantRows(op, body, kRowsOfBlock, target).emit(b, isSome);
-    tiles.onlyIf(i.less(i.constant(kFewRows), rows));
+    tiles.onlyIf(i.less(i.constant(kFewPackedRows), rows));
     tiles.emit(b);
   }
 };

@@ -117,14 +117,18 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
+    KernelBody body(func);
+    if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr)) {
+      auto products = findProducts<sdx::MatmulOp>(func);
+      if (products.empty())
+        return;
+      FewRows few(products, plan, body, rowsOf(products.front()));
+      return lower(body, few.isPossible(), [&](auto &b) { few.emit(b); });
+    }
     auto root = findProduct<sdx::MatmulOp>(func);
     if (!root)
       return;
-    KernelBody body(func);
-    if (auto plan = func->getAttrOfType<FewRowsPlanAttr>(kPlanAttr)) {
-      FewRows few(root, plan, body, rowsOf(root));
-      lower(body, few.isPossible(), [&](auto &b) { few.emit(b); });
-    } else if (std::optional<MatmulPlanAttr> plan = getPlan(func, root)) {
+    if (std::optional<MatmulPlanAttr> plan = getPlan(func, root)) {
       MatmulKernel tiles(root, *plan, body);
       lower(body, tiles.isPossible(),
             [&](auto &b) { emit(b, root, body, tiles); });

@@ -53,6 +53,12 @@ bool RowsKernel::isPossible(ArrayRef<Value> results) {
   });
 }
 
+bool RowsKernel::reducesLast(Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  return rowDims == dims - 1 && type.hasStaticShape() &&
+         ArrayRef(first.getStaticLoopRanges()) == type.getShape();
+}
+
 LogicalResult RowsKernel::findSizes(ImplicitLocOpBuilder &b) {
   auto op = cast<linalg::LinalgOp>(first.getOperation());
   SmallVector<Value> found;
@@ -60,8 +66,8 @@ LogicalResult RowsKernel::findSizes(ImplicitLocOpBuilder &b) {
     found.push_back(
         getValueOrCreateConstantIndexOp(b, op.getLoc(), range.size));
   // Its operands follow when they are replaced.
-  auto holder = UnrealizedConversionCastOp::create(
-      b, TypeRange(b.getIndexType()), found);
+  auto holder =
+      UnrealizedConversionCastOp::create(b, TypeRange(b.getIndexType()), found);
   if (failed(body.replaceDims()))
     return failure();
   sizes.assign(holder.getInputs().begin(), holder.getInputs().end());
@@ -122,8 +128,8 @@ void RowsKernel::emitRows(ImplicitLocOpBuilder &b, Value ofBlock, int64_t rows,
   thread = lane = ofBlock;
   if (rows == 1)
     return emitRow(b, i.constant(0));
-  auto loop = scf::ForOp::create(b, i.constant(0), i.constant(rows),
-                                 i.constant(1));
+  auto loop =
+      scf::ForOp::create(b, i.constant(0), i.constant(rows), i.constant(1));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emitRow(b, loop.getInductionVar());
@@ -190,8 +196,9 @@ int64_t RowsKernel::chooseWidth() {
 }
 
 /// The elements from column `first` on, `width` of them.
-SmallVector<RowsKernel::Element> RowsKernel::findElements(ImplicitLocOpBuilder &b, Value firstCol,
-                                  bool mayPass) {
+SmallVector<RowsKernel::Element>
+RowsKernel::findElements(ImplicitLocOpBuilder &b, Value firstCol,
+                         bool mayPass) {
   Indices i(b);
   Value exists;
   if (mayPass) {
@@ -239,8 +246,9 @@ PointEvaluator::Point RowsKernel::pointOf(const Element &element) const {
   return point;
 }
 
-SmallVector<Value> RowsKernel::addElement(ImplicitLocOpBuilder &b, linalg::GenericOp op,
-                              Element &element, ValueRange sums) {
+SmallVector<Value> RowsKernel::addElement(ImplicitLocOpBuilder &b,
+                                          linalg::GenericOp op,
+                                          Element &element, ValueRange sums) {
   Point point = pointOf(element);
   const size_t before = point.values.size();
   SmallVector<Value> next =
@@ -254,7 +262,7 @@ SmallVector<Value> RowsKernel::addElement(ImplicitLocOpBuilder &b, linalg::Gener
 }
 
 void RowsKernel::emitReduction(ImplicitLocOpBuilder &b, linalg::GenericOp op,
-                   MutableArrayRef<Element> elements) {
+                               MutableArrayRef<Element> elements) {
   Indices i(b);
   ArrayRef<Combiner> how = combiners[op];
   SmallVector<Value> sums;
@@ -288,8 +296,8 @@ void RowsKernel::emitReduction(ImplicitLocOpBuilder &b, linalg::GenericOp op,
 }
 
 /// The sums of all warps together, through shared memory.
-Value RowsKernel::combineBlock(ImplicitLocOpBuilder &b, const Combiner &combiner,
-                   Value sum) {
+Value RowsKernel::combineBlock(ImplicitLocOpBuilder &b,
+                               const Combiner &combiner, Value sum) {
   Indices i(b);
   constexpr int64_t warps = kThreads / kWarp;
   const int64_t bytes =
@@ -315,17 +323,17 @@ Value RowsKernel::combineBlock(ImplicitLocOpBuilder &b, const Combiner &combiner
   return total;
 }
 
-void RowsKernel::emitResults(ImplicitLocOpBuilder &b, MutableArrayRef<Element> elements) {
+void RowsKernel::emitResults(ImplicitLocOpBuilder &b,
+                             MutableArrayRef<Element> elements) {
   Indices i(b);
   SmallVector<KernelBody::Output> whole, ofRow;
   for (const KernelBody::Output &output : outputs) {
-    bool isWhole =
-        cast<MemRefType>(output.memref.getType()).getRank() == dims;
+    bool isWhole = cast<MemRefType>(output.memref.getType()).getRank() == dims;
     (isWhole ? whole : ofRow).push_back(output);
   }
   if (!ofRow.empty()) {
-    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane,
-                                          i.constant(0));
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, i.constant(0));
     auto one = scf::IfOp::create(b, isFirst, false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(one.thenYield());
@@ -351,8 +359,9 @@ void RowsKernel::emitResults(ImplicitLocOpBuilder &b, MutableArrayRef<Element> e
   storeElements(b, found, whole);
 }
 
-void RowsKernel::storeElements(ImplicitLocOpBuilder &b, MutableArrayRef<Element> elements,
-                   ArrayRef<KernelBody::Output> ofElements) {
+void RowsKernel::storeElements(ImplicitLocOpBuilder &b,
+                               MutableArrayRef<Element> elements,
+                               ArrayRef<KernelBody::Output> ofElements) {
   OpBuilder::InsertionGuard guard(b);
   if (Value exists = elements.front().exists) {
     auto some = scf::IfOp::create(b, exists, false);

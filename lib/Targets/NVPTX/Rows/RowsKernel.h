@@ -34,6 +34,10 @@ public:
   /// Whether `results` can be computed so; the caller has another way.
   bool isPossible(llvm::ArrayRef<mlir::Value> results);
 
+  /// Whether rows are those of the last dimension of `result`, whose sizes are
+  /// known. After `isPossible`.
+  bool reducesLast(mlir::Value result);
+
   /// Finds the sizes of all loops. They are sizes of tensors, which become
   /// sizes of buffers meanwhile.
   mlir::LogicalResult findSizes(mlir::ImplicitLocOpBuilder &b);
