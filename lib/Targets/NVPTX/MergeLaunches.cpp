@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/Block.h"
+#include "MemoryUses.h"
 
 #include "dialects/NV/NV.h"
 #include "dialects/SDX/SDX.h"
@@ -44,103 +45,6 @@ static constexpr size_t kMostMerged = 8, kMostSteps = 16;
 static constexpr int64_t kMostBlocks = 4;
 /// Where a piece of shared memory begins, in bytes.
 static constexpr int64_t kSharedAlignment = 128;
-
-//===----------------------------------------------------------------------===//
-// Which memory an operation uses
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Memory that an operand may be in.
-struct Piece {
-  Operation *owner = nullptr; // what allocates it, or null
-  Value argument;             // what it comes from where nothing does
-  int64_t from = 0, to = -1;  // bytes; all of it where `to` is -1
-  bool isKnown = false;
-
-  bool overlaps(const Piece &other) const {
-    if (!isKnown || !other.isKnown)
-      return true;
-    // The arena is the same memory wherever it is named.
-    const bool areArenas = isa_and_present<sdx::ArenaOp>(owner) &&
-                           isa_and_present<sdx::ArenaOp>(other.owner);
-    if (!areArenas && (owner != other.owner || argument != other.argument))
-      return false;
-    return to < 0 || other.to < 0 || (from < other.to && other.from < to);
-  }
-};
-
-} // namespace
-
-static Piece findPiece(Value value) {
-  Piece piece;
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto view = dyn_cast<memref::ViewOp>(op)) {
-      std::optional<int64_t> shift = getConstantIntValue(view.getByteShift());
-      MemRefType type = view.getType();
-      if (shift && type.hasStaticShape() && piece.to < 0) {
-        piece.from = *shift;
-        piece.to = *shift + llvm::divideCeil(type.getNumElements() *
-                                                 type.getElementTypeBitWidth(),
-                                             8);
-      }
-      value = view.getSource();
-    } else if (isa<memref::CastOp, memref::SubViewOp, memref::CollapseShapeOp,
-                   memref::ExpandShapeOp, memref::ReinterpretCastOp>(op)) {
-      value = op->getOperand(0);
-    } else {
-      piece.owner = op;
-      piece.isKnown =
-          isa<memref::AllocOp, sdx::ArenaOp, sdx::OutputBufferOp>(op);
-      return piece;
-    }
-  }
-  // Memory of the caller's for results is none that a run reads.
-  piece.argument = value;
-  piece.isKnown = isa<func::FuncOp>(value.getParentBlock()->getParentOp());
-  return piece;
-}
-
-namespace {
-
-struct Uses {
-  SmallVector<Piece, 0> read, written;
-
-  bool conflictWith(const Uses &other) const {
-    auto overlap = [](ArrayRef<Piece> some, ArrayRef<Piece> others) {
-      return llvm::any_of(some, [&](const Piece &piece) {
-        return llvm::any_of(
-            others, [&](const Piece &with) { return piece.overlaps(with); });
-      });
-    };
-    return overlap(written, other.written) || overlap(written, other.read) ||
-           overlap(read, other.written);
-  }
-};
-
-} // namespace
-
-/// The memory that `op` uses; nothing where that is not known.
-static std::optional<Uses> findUses(Operation *op) {
-  Uses uses;
-  auto add = [](SmallVector<Piece, 0> &pieces, ValueRange values) {
-    for (Value value : values)
-      if (isa<MemRefType>(value.getType()))
-        pieces.push_back(findPiece(value));
-  };
-  if (auto call = dyn_cast<sdx::CallOp>(op)) {
-    add(uses.read, call.getIns());
-    add(uses.written, call.getOuts());
-  } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
-    add(uses.read, copy.getSource());
-    add(uses.written, copy.getTarget());
-  } else if (isa<memref::DeallocOp>(op)) {
-    add(uses.written, op->getOperands());
-  } else {
-    return std::nullopt;
-  }
-  return uses;
-}
 
 //===----------------------------------------------------------------------===//
 // What can be merged

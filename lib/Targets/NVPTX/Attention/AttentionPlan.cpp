@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Attention/AttentionPlan.h"
-#include "Attention/WarpgroupAttention.h"
+#include "Kernel/Warpgroup.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -21,7 +21,7 @@ static constexpr int64_t kMostBytes = 96 * 1024;
 /// registers.
 static constexpr int64_t kMostPieces = 16;
 /// Queries of two warpgroups, and the most stages of theirs.
-static constexpr int64_t kGroupQueries = 128, kMostStages = 4;
+static constexpr int64_t kGroupQueries = 128;
 
 /// The product of the result's dimensions that keys have, or have not; open if
 /// one of them is.
@@ -66,9 +66,19 @@ AttentionPlan::AttentionPlan(AttentionPlanAttr attr, sdx::AttentionOp op,
     rowsOfThread = std::clamp<int64_t>(rows / 8, 1, 4);
 }
 
+int64_t AttentionPlan::countTileBytes() const {
+  auto countBoxes = [](int64_t size) {
+    return llvm::divideCeil(size, kMapRowBytes / 2);
+  };
+  const int64_t boxRows =
+      countBoxes(depth) * rows +
+      stages * (countBoxes(depth) + countBoxes(columns)) * keys;
+  return boxRows * kMapRowBytes;
+}
+
 int64_t AttentionPlan::countSharedBytes() const {
   if (isWgmma())
-    return WarpgroupAttention::countSharedBytes(*this);
+    return countTileBytes() + (1 + 4 * stages) * kBarrierBytes;
   const int64_t gap = isMma() ? 8 : 4, bytes = isMma() ? 2 : 4;
   int64_t elements =
       (rows + stages * keys) * (depth + gap) + stages * keys * (columns + gap);

@@ -54,6 +54,10 @@ struct AttentionPlan {
   }
   /// Bytes of shared memory that a block needs.
   int64_t countSharedBytes() const;
+  /// Of them, where a warpgroup copies: one tile of queries, those of keys and
+  /// values in each stage. One barrier for the queries and four for each stage
+  /// follow.
+  int64_t countTileBytes() const;
 };
 
 /// The loop over the queries of a head: the last of those that share keys.

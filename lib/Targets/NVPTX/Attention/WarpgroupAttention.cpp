@@ -60,21 +60,12 @@ static int64_t countStageBytes(const AttentionPlan &plan) {
          countPartBytes(plan, WarpgroupAttention::AllValues);
 }
 
-/// Of what lies before the barriers: one of the queries, four of each stage.
-static int64_t countTileBytes(const AttentionPlan &plan) {
-  return countQueryBytes(plan) + plan.stages * countStageBytes(plan);
-}
-
-int64_t WarpgroupAttention::countSharedBytes(const AttentionPlan &plan) {
-  return countTileBytes(plan) + (1 + 4 * plan.stages) * kBarrierBytes;
-}
-
 Value WarpgroupAttention::barrierAt(ImplicitLocOpBuilder &b, int64_t number,
                                     Value stage) {
   Indices i(b);
   return addressOf(b, bytes,
                    i.add(i.mul(stage, kBarrierBytes),
-                         countTileBytes(plan) + number * kBarrierBytes));
+                         plan.countTileBytes() + number * kBarrierBytes));
 }
 
 Value WarpgroupAttention::fullAt(ImplicitLocOpBuilder &b, Part part,
@@ -97,7 +88,7 @@ Value WarpgroupAttention::byteOf(ImplicitLocOpBuilder &b, Part part,
 
 void WarpgroupAttention::begin(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t size = countSharedBytes(plan);
+  const int64_t size = plan.countSharedBytes();
   bytes = viewShared(b, allocateShared(b, size), 0, {size}, b.getI8Type());
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, i.constant(0));

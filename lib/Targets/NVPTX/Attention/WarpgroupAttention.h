@@ -33,7 +33,6 @@ public:
   int64_t columnWidth() const override { return 2; }
   int64_t threadsOfRow() const override { return 4; }
 
-  static int64_t countSharedBytes(const AttentionPlan &plan);
   /// Elements of a row of a box.
   static constexpr int64_t kBoxCols = kMapRowBytes / 2;
 
