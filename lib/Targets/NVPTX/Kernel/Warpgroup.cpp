@@ -76,6 +76,12 @@ Value nv::isOfFirstGroups(ImplicitLocOpBuilder &b, Value thread,
                                word(b, groups));
 }
 
+Value nv::isFirstOfGroup(ImplicitLocOpBuilder &b, Value thread) {
+  Indices i(b);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                               i.rem(thread, kWarpgroupThreads), i.constant(0));
+}
+
 void nv::copyBox(ImplicitLocOpBuilder &b, const MappedSource &source, Value row,
                  Value col, Value to, Value barrier) {
   const MappedSource::Place place = source.find(b, row, col);

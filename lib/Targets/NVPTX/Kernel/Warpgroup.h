@@ -71,6 +71,9 @@ void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
 mlir::Value isOfFirstGroups(mlir::ImplicitLocOpBuilder &b, mlir::Value thread,
                             int64_t groups);
 
+/// Whether a thread is the first one of its warpgroup.
+mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
+
 /// Has the box at (row, col) of a matrix copied to the address `to`; `barrier`
 /// counts its bytes.
 void copyBox(mlir::ImplicitLocOpBuilder &b, const MappedSource &source,

@@ -25,7 +25,7 @@ void WarpgroupTile::copyStage(ImplicitLocOpBuilder &b, const MappedSource &lhs,
   waitFor(b, freeAt(b, ring.stage), ring.phase);
   Value full = fullAt(b, ring.stage);
   NVVM::MBarrierArriveExpectTxOp::create(
-      b, Type(), full, asWord(b, stageBytes()), NVVM::MemScopeKind::CTA,
+      b, Type(), full, word(b, stageBytes()), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
   Value at = i.mul(ring.stage, stageBytes());
   copyBox(b, lhs, row, k, byteAt(b, at), full);
@@ -44,7 +44,7 @@ Value WarpgroupTile::isCopier(ImplicitLocOpBuilder &b) {
 
 Ring WarpgroupTile::beginCopies(ImplicitLocOpBuilder &b) {
   // Free stages are those of the phase before the first.
-  return {Indices(b).constant(0), asWord(b, 1)};
+  return {Indices(b).constant(0), word(b, 1)};
 }
 
 Ring WarpgroupTile::copy(ImplicitLocOpBuilder &b, const MappedSource &lhs,

@@ -62,7 +62,7 @@ void WarpgroupTile::release(ImplicitLocOpBuilder &b, Value condition,
 }
 
 Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {
-  return {Indices(b).constant(0), asWord(b, 0)};
+  return {Indices(b).constant(0), word(b, 0)};
 }
 
 Ring WarpgroupTile::multiply(ImplicitLocOpBuilder &b, Value count, Ring ring,

@@ -8,7 +8,7 @@
 #include "Matmul/WarpgroupStore.h"
 
 #include "Kernel/Block.h"
-#include "Matmul/WarpgroupTile.h"
+#include "Kernel/Warpgroup.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -89,7 +89,7 @@ Value WarpgroupStore::byteAt(ImplicitLocOpBuilder &b, Value row, int64_t chunk,
 Value WarpgroupStore::packWord(ImplicitLocOpBuilder &b, ValueRange pair) {
   Value both = LLVM::PoisonOp::create(b, VectorType::get({2}, type));
   for (auto [j, value] : llvm::enumerate(pair))
-    both = LLVM::InsertElementOp::create(b, both, value, asWord(b, int64_t(j)));
+    both = LLVM::InsertElementOp::create(b, both, value, word(b, j));
   return LLVM::BitcastOp::create(b, b.getI32Type(), both);
 }
 
@@ -138,8 +138,7 @@ void WarpgroupStore::storePairs(ImplicitLocOpBuilder &b, int64_t box,
            llvm::enumerate(findPair(half, box * pieces + piece))) {
         if (value.getType() != pairType.getElementType())
           value = arith::BitcastOp::create(b, pairType.getElementType(), value);
-        both = LLVM::InsertElementOp::create(b, both, value,
-                                             asWord(b, int64_t(j)));
+        both = LLVM::InsertElementOp::create(b, both, value, word(b, j));
       }
       const int64_t first = piece * pieceBytes;
       Value at =
@@ -151,11 +150,11 @@ void WarpgroupStore::storePairs(ImplicitLocOpBuilder &b, int64_t box,
 }
 
 void WarpgroupStore::joinGroup(ImplicitLocOpBuilder &b) {
-  Value barrier = asWord(b, kFirstBarrier);
+  Value barrier = word(b, kFirstBarrier);
   if (plan.countGroups() > 1)
     barrier = arith::AddIOp::create(b, barrier, asWord(b, group(b)));
   NVVM::BarrierOp::create(b, TypeRange(), barrier,
-                          asWord(b, MatmulPlanAttr::kWarpgroup),
+                          word(b, MatmulPlanAttr::kWarpgroup),
                           NVVM::BarrierReductionAttr(), Value());
 }
 

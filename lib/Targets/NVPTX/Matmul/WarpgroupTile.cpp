@@ -18,13 +18,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-Value nv::isFirstOfGroup(ImplicitLocOpBuilder &b, Value thread) {
-  Indices i(b);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                               i.rem(thread, MatmulPlanAttr::kWarpgroup),
-                               i.constant(0));
-}
-
 WarpgroupTile::WarpgroupTile(const ProductTypes &types, MatmulPlanAttr plan)
     : types(types), plan(plan) {}
 
@@ -63,10 +56,10 @@ void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value shared,
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(first.thenYield());
     for (int64_t stage = 0; stage < plan.getStages(); ++stage) {
-      NVVM::MBarrierInitOp::create(b, fullAt(b, i.constant(stage)),
-                                   asWord(b, 1), Value());
+      NVVM::MBarrierInitOp::create(b, fullAt(b, i.constant(stage)), word(b, 1),
+                                   Value());
       NVVM::MBarrierInitOp::create(b, freeAt(b, i.constant(stage)),
-                                   asWord(b, plan.countGroups()), Value());
+                                   word(b, plan.countGroups()), Value());
     }
     NVVM::FenceMbarrierInitOp::create(b);
   }

@@ -23,13 +23,6 @@
 
 namespace sardonyx::nv {
 
-/// A number of 32 bits.
-inline mlir::Value asWord(mlir::ImplicitLocOpBuilder &b, int64_t value) {
-  return word(b, value);
-}
-/// Whether a thread is the first one of its warpgroup.
-mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
-
 /// The tiles of a block in shared memory, and their products.
 class WarpgroupTile {
 public:
