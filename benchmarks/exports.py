@@ -54,32 +54,32 @@ def transformers_networks():
     def tokens(length, vocabulary=30000):
         return torch.randint(0, vocabulary, (1, length))
 
-    def named(model, **settings):
-        def make():
-            config = getattr(t, f"{model}Config")(**settings)
-            config._attn_implementation = "eager"
-            return getattr(t, f"{model}Model")(config)
+    def configured(model, **settings):
+        config = getattr(t, f"{model}Config")(**settings)
+        config._attn_implementation = "eager"
+        return config
 
-        return make
+    def named(model, **settings):
+        return getattr(t, f"{model}Model")(configured(model, **settings))
 
     def text(model, length=128, **settings):
         vocabulary = settings.get("vocab_size", 30000)
-        return lambda: (wrap(named(model, **settings)()), (tokens(length, vocabulary),))
+        return lambda: (wrap(named(model, **settings)), (tokens(length, vocabulary),))
 
     def sound(model, **settings):
-        return lambda: (wrap(named(model, **settings)()), (torch.randn(1, 16000),))
+        return lambda: (wrap(named(model, **settings)), (torch.randn(1, 16000),))
+
+    def whisper():
+        return named("Whisper", d_model=384, encoder_layers=4, encoder_attention_heads=6, decoder_layers=4, decoder_attention_heads=6)
 
     def whisper_encoder():
-        net = named("Whisper", d_model=384, encoder_layers=4, encoder_attention_heads=6, decoder_layers=4, decoder_attention_heads=6)()
-        return wrap(net.get_encoder()), (torch.randn(1, 80, 3000),)
+        return wrap(whisper().get_encoder()), (torch.randn(1, 80, 3000),)
 
     def whisper_decoder():
-        net = named("Whisper", d_model=384, encoder_layers=4, encoder_attention_heads=6, decoder_layers=4, decoder_attention_heads=6)()
-
         class Decoder(torch.nn.Module):
             def __init__(self):
                 super().__init__()
-                self.decoder = net.get_decoder()
+                self.decoder = whisper().get_decoder()
 
             def forward(self, ids, memory):
                 return self.decoder(input_ids=ids, encoder_hidden_states=memory, use_cache=False)[0]
@@ -102,9 +102,8 @@ def transformers_networks():
 
     def causal(model, length, **settings):
         def make():
-            config = getattr(t, f"{model}Config")(use_cache=False, **settings)
-            config._attn_implementation = "eager"
-            return wrap(t.AutoModelForCausalLM.from_config(config)), (tokens(length, settings.get("vocab_size", 30000)),)
+            net = t.AutoModelForCausalLM.from_config(configured(model, use_cache=False, **settings))
+            return wrap(net), (tokens(length, settings["vocab_size"]),)
 
         return make
 
@@ -215,7 +214,7 @@ def main():
         except Exception as error:
             failed = True
             print(f"{name} failed: {type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}", flush=True)
-    return sys.exit(failed)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,16 @@ def convolve(x, w, strides=None, dilations=None, pads=None, groups=1):
     return y.reshape(x.shape[0], -1, *sizes)
 
 
+def attention(q, k, v, scale, change=lambda scores: scores):
+    """q is [B,H,M,D], k [B,K,N,D], v [B,K,N,E]; H is a multiple of K. Everything in f64."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
+    scores = change(q @ k.swapaxes(2, 3) * scale)
+    with np.errstate(invalid="ignore"):
+        terms = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
+        return terms / terms.sum(axis=-1, keepdims=True) @ v
+
+
 def check_convolution(x, w, cpu, tolerance, is_open=False, has_open_sizes=False, **attributes):
     """Compares Relu(Conv(x, w) + bias) in the norm of all results: by one thread, by two, and by more than there are
     chunks, which kernels then cut smaller. The number of images may be open, or that and the sizes of each."""

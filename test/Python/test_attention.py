@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from references import attention
 from test_plan import pinned, run, tool
 
 RANDOM = np.random.default_rng(7)
@@ -18,16 +19,6 @@ CONTRIB = ', "com.microsoft" : 1'
 
 def floats(type, *shape):
     return RANDOM.standard_normal(shape).astype(TYPES[type])
-
-
-def attention(q, k, v, scale, change=lambda scores: scores):
-    """q is [B,H,M,D], k [B,K,N,D], v [B,K,N,E]; H is a multiple of K. Everything in f64."""
-    q, k, v = (x.astype(np.float64) for x in (q, k, v))
-    k, v = (np.repeat(x, q.shape[1] // x.shape[1], axis=1) for x in (k, v))
-    scores = change(q @ k.swapaxes(2, 3) * scale)
-    with np.errstate(invalid="ignore"):
-        terms = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
-        return terms / terms.sum(axis=-1, keepdims=True) @ v
 
 
 def save(text, folder, opset=21, weights={}, contrib=False):

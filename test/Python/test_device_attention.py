@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import onnx.parser
 import pytest
-from device_attention import RANDOM, TYPES, attention, check, floats
+from device_attention import RANDOM, TYPES, check, floats
+from references import attention
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("SARDONYX_BUILD", ROOT / "build" / "release"))

@@ -7,8 +7,9 @@ import subprocess
 import numpy as np
 import onnx
 import pytest
-from device_attention import RANDOM, attention, check, floats
+from device_attention import RANDOM, check, floats
 from device_models import BUILD, run_on_device
+from references import attention
 
 CODES = {"float16": onnx.TensorProto.FLOAT16, "bfloat16": onnx.TensorProto.BFLOAT16}
 

@@ -128,29 +128,15 @@ static Value multiplyByColumn(OpBuilder &b, Location loc, Value lhs,
   groups.back().push_back(rank - 1);
   Value column = tensor::CollapseShapeOp::create(b, loc, matrix, groups);
   Value sums = tensor::CollapseShapeOp::create(b, loc, init, groups);
-  MLIRContext *context = b.getContext();
-  auto dims = [&](ArrayRef<unsigned> loops) {
-    SmallVector<AffineExpr> exprs;
-    for (unsigned loop : loops)
-      exprs.push_back(b.getAffineDimExpr(loop));
-    return AffineMap::get(rank, 0, exprs, context);
-  };
   // The loops are (b,) m and k.
   const unsigned m = rank - 2, k = rank - 1;
-  SmallVector<unsigned> batch;
-  if (rank == 3)
-    batch.push_back(0);
-  auto with = [&](ArrayRef<unsigned> loops) {
-    SmallVector<unsigned> all(batch);
-    all.append(loops.begin(), loops.end());
-    return dims(all);
-  };
+  AffineMap all = b.getMultiDimIdentityMap(rank);
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
   iterators.back() = utils::IteratorType::reduction;
   auto product = linalg::GenericOp::create(
       b, loc, TypeRange{sums.getType()}, ValueRange{lhs, column},
-      ValueRange{sums}, {with({m, k}), with({k}), with({m})}, iterators,
+      ValueRange{sums}, {all, all.dropResult(m), all.dropResult(k)}, iterators,
       [](OpBuilder &body, Location at, ValueRange args) {
         Value term = arith::MulFOp::create(body, at, args[0], args[1]);
         linalg::YieldOp::create(

@@ -14,7 +14,6 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
-#include <optional>
 #include <utility>
 
 namespace sardonyx::cpu {
@@ -97,8 +96,6 @@ private:
                                             Scope &scope);
   void storeResults(unsigned stage, const Point &point, Scope &scope);
 
-  /// The pass that is the first loop over the row.
-  std::optional<int> firstLevel;
   /// Tables of bytes in registers, by their memory.
   llvm::DenseMap<mlir::Value, ByteTable> tables;
 };

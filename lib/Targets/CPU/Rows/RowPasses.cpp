@@ -157,7 +157,7 @@ SmallVector<Value> RowGroupEmitter::emitRowLoops(const Point &point,
   }
   return emitLaneLoop(point, b.getIndexAttr(0), group.sizes[plan.lane], accs,
                       [&](const Point &inner, ValueRange values) {
-                        if (plan.prefetch && inner.level == firstLevel)
+                        if (plan.prefetch && inner.isFirstPass)
                           prefetchNextRow(inner);
                         Scope innerScope(&scope);
                         return emitPoint(inner, innerScope, stages, values);
@@ -235,7 +235,7 @@ void RowGroupEmitter::emitPass(const Point &outer, Scope &scope, int level,
 }
 
 void RowGroupEmitter::emitPasses(Point point, Scope &scope) {
-  firstLevel.reset();
+  point.isFirstPass = true;
   preload(point, scope, /*onlyInnerStages=*/true,
           [&](unsigned d) { return group.reduced[d]; });
   for (int level = -1; level <= plan.maxLevel; ++level) {
@@ -251,9 +251,8 @@ void RowGroupEmitter::emitPasses(Point point, Scope &scope) {
         pass.push_back(s);
     }
     if (!pass.empty()) {
-      if (!firstLevel)
-        firstLevel = level;
       emitPass(point, scope, level, pass);
+      point.isFirstPass = false;
     }
     for (unsigned s = 0; s < group.stages.size(); ++s) {
       if (plan.inner[s] || plan.level[s] != level)

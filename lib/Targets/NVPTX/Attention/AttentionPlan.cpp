@@ -20,7 +20,7 @@ static constexpr int64_t kMostBytes = 96 * 1024;
 /// Pieces of a tile of keys that a thread copies: their addresses take
 /// registers.
 static constexpr int64_t kMostPieces = 16;
-/// Queries of two warpgroups, and the most stages of theirs.
+/// Queries of two warpgroups.
 static constexpr int64_t kGroupQueries = 128;
 
 /// The product of the result's dimensions that keys have, or have not; open if
@@ -66,14 +66,25 @@ AttentionPlan::AttentionPlan(AttentionPlanAttr attr, sdx::AttentionOp op,
     rowsOfThread = std::clamp<int64_t>(rows / 8, 1, 4);
 }
 
+/// Bytes of so many rows in boxes, side by side until they have all columns.
+static int64_t countBoxBytes(int64_t rows, int64_t columns) {
+  return llvm::divideCeil(columns, kMapRowBytes / 2) * rows * kMapRowBytes;
+}
+
+int64_t AttentionPlan::countQueryBytes() const {
+  return countBoxBytes(rows, depth);
+}
+
+int64_t AttentionPlan::countKeyBytes() const {
+  return countBoxBytes(keys, depth);
+}
+
+int64_t AttentionPlan::countValueBytes() const {
+  return countBoxBytes(keys, columns);
+}
+
 int64_t AttentionPlan::countTileBytes() const {
-  auto countBoxes = [](int64_t size) {
-    return llvm::divideCeil(size, kMapRowBytes / 2);
-  };
-  const int64_t boxRows =
-      countBoxes(depth) * rows +
-      stages * (countBoxes(depth) + countBoxes(columns)) * keys;
-  return boxRows * kMapRowBytes;
+  return countQueryBytes() + stages * (countKeyBytes() + countValueBytes());
 }
 
 int64_t AttentionPlan::countSharedBytes() const {

@@ -54,9 +54,12 @@ struct AttentionPlan {
   }
   /// Bytes of shared memory that a block needs.
   int64_t countSharedBytes() const;
-  /// Of them, where a warpgroup copies: one tile of queries, those of keys and
-  /// values in each stage. One barrier for the queries and four for each stage
-  /// follow.
+  /// Of them, where a warpgroup copies: a tile of queries, and those of keys
+  /// and values in each stage. One barrier for the queries and four for each
+  /// stage follow.
+  int64_t countQueryBytes() const;
+  int64_t countKeyBytes() const;
+  int64_t countValueBytes() const;
   int64_t countTileBytes() const;
 };
 

@@ -43,23 +43,6 @@ static int64_t countBoxes(int64_t columns) {
   return llvm::divideCeil(columns, WarpgroupAttention::kBoxCols);
 }
 
-static int64_t countQueryBytes(const AttentionPlan &plan) {
-  return countBoxes(plan.depth) * plan.rows * kMapRowBytes;
-}
-
-/// Bytes of a tile of keys, or of values.
-static int64_t countPartBytes(const AttentionPlan &plan,
-                              WarpgroupAttention::Part part) {
-  const bool isKeys = part == WarpgroupAttention::Keys;
-  return countBoxes(isKeys ? plan.depth : plan.columns) * plan.keys *
-         kMapRowBytes;
-}
-
-static int64_t countStageBytes(const AttentionPlan &plan) {
-  return countPartBytes(plan, WarpgroupAttention::Keys) +
-         countPartBytes(plan, WarpgroupAttention::AllValues);
-}
-
 Value WarpgroupAttention::barrierAt(ImplicitLocOpBuilder &b, int64_t number,
                                     Value stage) {
   Indices i(b);
@@ -81,9 +64,9 @@ Value WarpgroupAttention::freeAt(ImplicitLocOpBuilder &b, Part part,
 Value WarpgroupAttention::byteOf(ImplicitLocOpBuilder &b, Part part,
                                  Value stage) {
   Indices i(b);
-  return i.add(i.mul(stage, countStageBytes(plan)),
-               countQueryBytes(plan) +
-                   (part == Keys ? 0 : countPartBytes(plan, Keys)));
+  return i.add(i.mul(stage, plan.countKeyBytes() + plan.countValueBytes()),
+               plan.countQueryBytes() +
+                   (part == Keys ? 0 : plan.countKeyBytes()));
 }
 
 void WarpgroupAttention::begin(ImplicitLocOpBuilder &b) {
@@ -125,15 +108,8 @@ void WarpgroupAttention::waitForPart(ImplicitLocOpBuilder &b, Part part,
 
 void WarpgroupAttention::release(ImplicitLocOpBuilder &b, Part part,
                                  const Ring &ring) {
-  Indices i(b);
-  Value isLeader =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                            i.rem(thread, kWarpgroupThreads), i.constant(0));
-  auto leader = scf::IfOp::create(b, isLeader, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(leader.thenYield());
-  NVVM::MBarrierArriveOp::create(b, b.getI64Type(), freeAt(b, part, ring.stage),
-                                 Value());
+  arriveWhere(b, isFirstOfGroup(b, thread),
+              [&] { return freeAt(b, part, ring.stage); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -62,6 +63,14 @@ Ring Ring::next(ImplicitLocOpBuilder &b, int64_t stages) const {
 
 void nv::waitFor(ImplicitLocOpBuilder &b, Value barrier, Value phase) {
   NVVM::MBarrierTryWaitParityOp::create(b, barrier, phase, word(b, kPatience));
+}
+
+void nv::arriveWhere(ImplicitLocOpBuilder &b, Value condition,
+                     llvm::function_ref<Value()> barrier) {
+  auto some = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(some.thenYield());
+  NVVM::MBarrierArriveOp::create(b, b.getI64Type(), barrier(), Value());
 }
 
 Value nv::isOfFirstGroups(ImplicitLocOpBuilder &b, Value thread,

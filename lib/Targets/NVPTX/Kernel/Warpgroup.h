@@ -15,6 +15,8 @@
 #ifndef SARDONYX_LIB_TARGETS_NVPTX_KERNEL_WARPGROUP_H
 #define SARDONYX_LIB_TARGETS_NVPTX_KERNEL_WARPGROUP_H
 
+#include "dialects/NV/NV.h"
+
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 #include <functional>
@@ -22,7 +24,7 @@
 
 namespace sardonyx::nv {
 
-inline constexpr int64_t kWarpgroupThreads = 128;
+inline constexpr int64_t kWarpgroupThreads = MatmulPlanAttr::kWarpgroup;
 /// Rows that a warpgroup multiplies, and bytes along K that an instruction
 /// does.
 inline constexpr int64_t kGroupRows = 64, kGroupStepBytes = 32;
@@ -66,6 +68,11 @@ struct Ring {
 /// Waits for the end of a phase of a barrier.
 void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
              mlir::Value phase);
+
+/// Arrives at a barrier where `condition` holds, in the code of which `barrier`
+/// gives it.
+void arriveWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+                 llvm::function_ref<mlir::Value()> barrier);
 
 /// Whether `thread` is of the first `groups` warpgroups.
 mlir::Value isOfFirstGroups(mlir::ImplicitLocOpBuilder &b, mlir::Value thread,

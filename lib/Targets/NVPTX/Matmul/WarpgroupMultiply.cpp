@@ -55,10 +55,7 @@ Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
 
 void WarpgroupTile::release(ImplicitLocOpBuilder &b, Value condition,
                             Value stage) {
-  auto some = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(some.thenYield());
-  NVVM::MBarrierArriveOp::create(b, b.getI64Type(), freeAt(b, stage), Value());
+  arriveWhere(b, condition, [&] { return freeAt(b, stage); });
 }
 
 Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {
