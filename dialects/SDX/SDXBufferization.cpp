@@ -82,6 +82,7 @@ void sardonyx::registerSDXBufferization(DialectRegistry &registry) {
     sdx::attachDpsModel<sdx::DequantMatmulOp, /*readsInit=*/true>(*context);
     sdx::attachDpsModel<sdx::ConvOp, /*readsInit=*/true>(*context);
     sdx::attachDpsModel<sdx::MaxPoolOp, /*readsInit=*/true>(*context);
+    sdx::attachDpsModel<sdx::AveragePoolOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<sdx::CallOp, /*readsInit=*/false>(*context);
     sdx::attachDpsModel<sdx::RuntimeCallOp, /*readsInit=*/false>(*context);
     sdx::ObserveOp::attachInterface<ObserveModel>(*context);

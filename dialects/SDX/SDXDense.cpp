@@ -62,6 +62,14 @@ DenseWork sdx::countConvFlops(Value input, Value init, ArrayRef<int64_t> kernel,
   return work;
 }
 
+static DenseWork countPoolFlops(Value init, ArrayRef<int64_t> kernel) {
+  DenseWork work{1};
+  work.multiplyAllDims(init);
+  for (int64_t size : kernel)
+    work.factor *= size;
+  return work;
+}
+
 static DenseWork countProductFlops(Value lhs, Value init) {
   DenseWork work{2};
   work.multiplyAllDims(init);
@@ -135,9 +143,20 @@ std::string MaxPoolOp::describeForm() {
 }
 
 DenseWork MaxPoolOp::countFlops() {
-  DenseWork work{1};
-  work.multiplyAllDims(getInit());
-  for (int64_t size : getKernelShape())
-    work.factor *= size;
-  return work;
+  return countPoolFlops(getInit(), getKernelShape());
+}
+
+//===----------------------------------------------------------------------===//
+// AveragePoolOp
+//===----------------------------------------------------------------------===//
+
+bool AveragePoolOp::isRoot() { return true; }
+StringRef AveragePoolOp::getKernelName() { return "average_pool"; }
+
+std::string AveragePoolOp::describeForm() {
+  return describeWindow("average pool", getKernelShape(), getStrides());
+}
+
+DenseWork AveragePoolOp::countFlops() {
+  return countPoolFlops(getInit(), getKernelShape());
 }

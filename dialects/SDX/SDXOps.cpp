@@ -401,40 +401,46 @@ void MaxPoolOp::build(OpBuilder &b, OperationState &state, Value input,
         b.getDenseI64ArrayAttr(padsBegin), /*is_unsigned=*/UnitAttr());
 }
 
+/// Whether windows of known sizes fit the images that `op` pools.
+template <typename OpT> static LogicalResult verifyPool(OpT op) {
+  ArrayRef<int64_t> input = op.getInput().getType().getShape();
+  ArrayRef<int64_t> init = op.getInit().getType().getShape();
+  if (input.size() != 4 || init.size() != 4)
+    return op.emitOpError("input and init must be [N,C,H,W], got ranks ")
+           << input.size() << " and " << init.size();
+  if (failed(verifyWindow(op, op.getNumSpatialDims(),
+                          {{"kernel_shape", op.getKernelShape(), 1},
+                           {"strides", op.getStrides(), 1},
+                           {"pads_begin", op.getPadsBegin(), 0}})))
+    return failure();
+  for (int64_t i = 0; i < 2; ++i)
+    if (!mayEqual(input[i], init[i]))
+      return op.emitOpError("input and init must have the same first two "
+                            "dimensions, got ")
+             << input[i] << " and " << init[i];
+  for (int64_t i = 0; i < op.getNumSpatialDims(); ++i) {
+    const int64_t in = input[i + 2], out = init[i + 2];
+    const int64_t first = -op.getPadsBegin()[i];
+    if (out == 0)
+      return op.emitOpError("has no windows in spatial dimension ") << i;
+    if (first + op.getKernelShape()[i] <= 0 ||
+        (!ShapedType::isDynamic(in) && !ShapedType::isDynamic(out) &&
+         first + (out - 1) * op.getStrides()[i] >= in))
+      return op.emitOpError(
+                 "has windows that see nothing in spatial dimension ")
+             << i;
+  }
+  return success();
+}
+
 LogicalResult MaxPoolOp::verify() {
   if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
     return failure();
-  ArrayRef<int64_t> input = getInput().getType().getShape();
-  ArrayRef<int64_t> init = getInit().getType().getShape();
-  if (input.size() != 4 || init.size() != 4)
-    return emitOpError("input and init must be [N,C,H,W], got ranks ")
-           << input.size() << " and " << init.size();
   Type element = getInput().getType().getElementType();
   if (element != getInit().getType().getElementType() ||
       (!element.isF32() && !element.isInteger(8)))
     return emitOpError("input and init must both be of f32, or both of i8");
-  if (failed(verifyWindow(*this, getNumSpatialDims(),
-                          {{"kernel_shape", getKernelShape(), 1},
-                           {"strides", getStrides(), 1},
-                           {"pads_begin", getPadsBegin(), 0}})))
-    return failure();
-  for (int64_t i = 0; i < 2; ++i)
-    if (!mayEqual(input[i], init[i]))
-      return emitOpError("input and init must have the same first two "
-                         "dimensions, got ")
-             << input[i] << " and " << init[i];
-  for (int64_t i = 0; i < getNumSpatialDims(); ++i) {
-    int64_t in = input[i + 2], out = init[i + 2];
-    if (ShapedType::isDynamic(in) || ShapedType::isDynamic(out) || out == 0)
-      return emitOpError("spatial dimension ")
-             << i << " must be known, and there must be windows";
-    int64_t first = -getPadsBegin()[i];
-    int64_t last = first + (out - 1) * getStrides()[i];
-    if (first + getKernelShape()[i] <= 0 || last >= in)
-      return emitOpError("has windows that see nothing in spatial dimension ")
-             << i;
-  }
-  return success();
+  return verifyPool(*this);
 }
 
 void MaxPoolOp::getEffects(Effects &effects) {
@@ -444,5 +450,38 @@ void MaxPoolOp::getEffects(Effects &effects) {
 LogicalResult
 MaxPoolOp::reifyResultShapes(OpBuilder &b,
                              ReifiedRankedShapedTypeDims &shapes) {
+  return reifyFromInits(*this, b, shapes);
+}
+
+//===----------------------------------------------------------------------===//
+// AveragePoolOp
+//===----------------------------------------------------------------------===//
+
+void AveragePoolOp::build(OpBuilder &b, OperationState &state, Value input,
+                          Value init, ArrayRef<int64_t> kernelShape,
+                          ArrayRef<int64_t> strides,
+                          ArrayRef<int64_t> padsBegin, bool countIncludePad) {
+  build(b, state, resultTypes(init), input, init,
+        b.getDenseI64ArrayAttr(kernelShape), b.getDenseI64ArrayAttr(strides),
+        b.getDenseI64ArrayAttr(padsBegin),
+        countIncludePad ? b.getUnitAttr() : UnitAttr());
+}
+
+LogicalResult AveragePoolOp::verify() {
+  if (failed(verifyDps(*this, getDpsInits(), (*this)->getResultTypes())))
+    return failure();
+  if (!getInput().getType().getElementType().isF32() ||
+      !getInit().getType().getElementType().isF32())
+    return emitOpError("input and init must be of f32");
+  return verifyPool(*this);
+}
+
+void AveragePoolOp::getEffects(Effects &effects) {
+  getDpsEffects(*this, /*accumulates=*/false, effects);
+}
+
+LogicalResult
+AveragePoolOp::reifyResultShapes(OpBuilder &b,
+                                 ReifiedRankedShapedTypeDims &shapes) {
   return reifyFromInits(*this, b, shapes);
 }

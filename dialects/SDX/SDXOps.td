@@ -203,8 +203,8 @@ def SDX_MaxPoolOp : SDX_DpsOp<"max_pool", [
     Element (n, c, o...) of the result is the largest of `init` there and of
     input (n, c, o * stride + k - pad ...), for all k below the kernel's size
     that lie in the input. NaN if one of them is. Input and `init` are
-    [N,C,H,W] of f32 or of bytes, unsigned with `is_unsigned`; H and W are known,
-    and each window sees some of the input.
+    [N,C,H,W] of f32 or of bytes, unsigned with `is_unsigned`; each window sees
+    some of the input.
 
     ```mlir
     %y = sdx.max_pool ins(%x : tensor<?x64x112x112xf32>)
@@ -227,6 +227,45 @@ def SDX_MaxPoolOp : SDX_DpsOp<"max_pool", [
                                  "::llvm::ArrayRef<int64_t>":$kernelShape,
                                  "::llvm::ArrayRef<int64_t>":$strides,
                                  "::llvm::ArrayRef<int64_t>":$padsBegin)>];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }
+  }];
+}
+
+def SDX_AveragePoolOp : SDX_DpsOp<"average_pool", [
+    DeclareOpInterfaceMethods<SDX_DenseOpInterface, ["isRoot", "getKernelName", "describeForm", "countFlops"]>]> {
+  let summary = "Means of windows";
+  let description = [{
+    Element (n, c, o...) of the result is the mean of input
+    (n, c, o * stride + k - pad ...) for all k below the kernel's size that lie
+    in the input; with `count_include_pad`, the sum of these divided by the
+    kernel's number of elements. Input and result are [N,C,H,W] of f32, and each
+    window sees some of the input. `init` is not read.
+
+    ```mlir
+    %y = sdx.average_pool ins(%x : tensor<?x64x35x35xf32>)
+        outs(%e : tensor<?x64x35x35xf32>)
+        {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>,
+         pads_begin = array<i64: 1, 1>} -> tensor<?x64x35x35xf32>
+    ```
+  }];
+  let arguments = (ins SDX_NumberShaped:$input, SDX_NumberShaped:$init,
+                       DenseI64ArrayAttr:$kernel_shape,
+                       DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$pads_begin,
+                       UnitAttr:$count_include_pad);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    `ins` `(` $input `:` type($input) `)`
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$input,
+                                 "::mlir::Value":$init,
+                                 "::llvm::ArrayRef<int64_t>":$kernelShape,
+                                 "::llvm::ArrayRef<int64_t>":$strides,
+                                 "::llvm::ArrayRef<int64_t>":$padsBegin,
+                                 "bool":$countIncludePad)>];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
     int64_t getNumSpatialDims() { return getInput().getType().getRank() - 2; }

@@ -83,21 +83,21 @@ static Value decomposeMatmul(ImplicitLocOpBuilder &b, sdx::MatmulOp op) {
 
 /// `tensor` with borders of `value` in its spatial dimensions.
 static Value pad(ImplicitLocOpBuilder &b, Value tensor, ArrayRef<int64_t> begin,
-                 ArrayRef<int64_t> end, TypedAttr value) {
-  auto isZero = [](int64_t size) { return size == 0; };
-  if (llvm::all_of(begin, isZero) && llvm::all_of(end, isZero))
+                 ArrayRef<OpFoldResult> end, TypedAttr value) {
+  if (llvm::all_of(begin, [](int64_t size) { return size == 0; }) &&
+      llvm::all_of(end, isZeroInteger))
     return tensor;
   SmallVector<OpFoldResult> inner =
       tensor::getMixedSizes(b, b.getLoc(), tensor);
   SmallVector<OpFoldResult> offsets(inner.size(), b.getIndexAttr(0));
   SmallVector<OpFoldResult> steps(inner.size(), b.getIndexAttr(1));
   SmallVector<OpFoldResult> outer(inner);
-  AffineExpr size = b.getAffineDimExpr(0);
+  AffineExpr size = b.getAffineDimExpr(0), behind = b.getAffineDimExpr(1);
   for (auto [i, pads] : llvm::enumerate(llvm::zip_equal(begin, end))) {
     auto [low, high] = pads;
     offsets[i + 2] = b.getIndexAttr(low);
     outer[i + 2] = affine::makeComposedFoldedAffineApply(
-        b, b.getLoc(), size + (low + high), {inner[i + 2]});
+        b, b.getLoc(), size + behind + low, {inner[i + 2], high});
   }
   Value empty = tensor::EmptyOp::create(b, outer, value.getType());
   Value scalar = arith::ConstantOp::create(b, value);
@@ -141,7 +141,9 @@ static Value decomposeConv(ImplicitLocOpBuilder &b, sdx::ConvOp op) {
     padding = b.getIntegerAttr(type, APInt(type.getWidth(), op.getPadding(),
                                            /*isSigned=*/true,
                                            /*implicitTrunc=*/true));
-  Value padded = pad(b, input, op.getPadsBegin(), op.getPadsEnd(), padding);
+  Value padded =
+      pad(b, input, op.getPadsBegin(),
+          getAsIndexOpFoldResult(b.getContext(), op.getPadsEnd()), padding);
   const int64_t dims = 4 + 2 * spatial, channel = 3 + spatial;
   auto dim = [&](int64_t index) { return b.getAffineDimExpr(index); };
   SmallVector<AffineExpr> in = {dim(0), dim(1), dim(channel)};
@@ -177,17 +179,29 @@ static Value decomposeConv(ImplicitLocOpBuilder &b, sdx::ConvOp op) {
                                          together);
 }
 
-static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
-  // What windows see of the end beyond the input.
-  ShapedType input = op.getInput().getType(), init = op.getInit().getType();
-  SmallVector<int64_t> end;
+/// The input of a pool with `value` before it, and after it as far as windows
+/// reach.
+template <typename OpT>
+static Value padForPool(ImplicitLocOpBuilder &b, OpT op, TypedAttr value) {
+  AffineExpr in = b.getAffineDimExpr(0), out = b.getAffineDimExpr(1);
+  SmallVector<OpFoldResult> end;
   for (int64_t i = 0; i < op.getNumSpatialDims(); ++i) {
-    int64_t last = (init.getDimSize(i + 2) - 1) * op.getStrides()[i] +
-                   op.getKernelShape()[i];
-    end.push_back(std::max<int64_t>(
-        last - op.getPadsBegin()[i] - input.getDimSize(i + 2), 0));
+    AffineExpr past = (out - 1) * op.getStrides()[i] + op.getKernelShape()[i] -
+                      op.getPadsBegin()[i] - in;
+    AffineMap map = AffineMap::get(2, 0, {past, b.getAffineConstantExpr(0)},
+                                   b.getContext());
+    OpFoldResult sizes[] = {
+        tensor::getMixedSize(b, b.getLoc(), op.getInput(), i + 2),
+        tensor::getMixedSize(b, b.getLoc(), op.getInit(), i + 2)};
+    end.push_back(
+        affine::makeComposedFoldedAffineMax(b, b.getLoc(), map, sizes));
   }
-  Type type = input.getElementType();
+  return pad(b, op.getInput(), op.getPadsBegin(), end, value);
+}
+
+static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
+  ShapedType init = op.getInit().getType();
+  Type type = op.getInput().getType().getElementType();
   TypedAttr lowest;
   if (auto floats = dyn_cast<FloatType>(type))
     lowest = b.getFloatAttr(
@@ -196,7 +210,7 @@ static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
     lowest = b.getIntegerAttr(type, op.getIsUnsigned()
                                         ? APInt::getZero(8)
                                         : APInt::getSignedMinValue(8));
-  Value padded = pad(b, op.getInput(), op.getPadsBegin(), end, lowest);
+  Value padded = padForPool(b, op, lowest);
   Value kernel = tensor::EmptyOp::create(b, op.getKernelShape(), type);
   if (!op.getIsUnsigned())
     return linalg::PoolingNchwMaxOp::create(
@@ -221,6 +235,66 @@ static Value decomposeMaxPool(ImplicitLocOpBuilder &b, sdx::MaxPoolOp op) {
                linalg::YieldOp::create(
                    body, loc,
                    Value(arith::MaxUIOp::create(body, loc, args[2], args[0])));
+             })
+      .getResult(0);
+}
+
+/// How many positions of the window at output position `o` lie in the input,
+/// of so many, in spatial dimension `dim`.
+static Value countSeen(ImplicitLocOpBuilder &b, sdx::AveragePoolOp op,
+                       int64_t dim, Value o, Value size) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  Value first = arith::SubIOp::create(
+      b, arith::MulIOp::create(b, o, index(op.getStrides()[dim])),
+      index(op.getPadsBegin()[dim]));
+  Value last = arith::AddIOp::create(b, first, index(op.getKernelShape()[dim]));
+  Value begin = arith::MaxSIOp::create(b, first, index(0));
+  Value end = arith::MinSIOp::create(b, last, size);
+  return arith::SubIOp::create(b, end, begin);
+}
+
+static Value decomposeAveragePool(ImplicitLocOpBuilder &b,
+                                  sdx::AveragePoolOp op) {
+  ShapedType init = op.getInit().getType();
+  Type f32 = b.getF32Type();
+  Value padded = padForPool(b, op, b.getZeroAttr(f32));
+  Value kernel = tensor::EmptyOp::create(b, op.getKernelShape(), f32);
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(f32));
+  Value zeros = linalg::FillOp::create(b, zero, op.getInit()).getResult(0);
+  Value sums =
+      linalg::PoolingNchwSumOp::create(
+          b, TypeRange(init), ValueRange{padded, kernel}, zeros,
+          b.getI64TensorAttr(op.getStrides()), b.getI64TensorAttr({1, 1}))
+          .getResult(0);
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < 2; ++dim)
+    sizes.push_back(
+        tensor::DimOp::create(b, op.getInput(), dim + 2).getResult());
+  AffineMap same = b.getMultiDimIdentityMap(4);
+  return linalg::GenericOp::create(
+             b, TypeRange(init), sums, op.getInit(), ArrayRef{same, same},
+             SmallVector<IteratorType>(4, IteratorType::parallel),
+             [&](OpBuilder &builder, Location loc, ValueRange args) {
+               ImplicitLocOpBuilder body(loc, builder);
+               Value count;
+               for (int64_t dim = 0; dim < 2; ++dim) {
+                 Value seen =
+                     op.getCountIncludePad()
+                         ? Value(arith::ConstantIndexOp::create(
+                               body, op.getKernelShape()[dim]))
+                         : countSeen(body, op, dim,
+                                     linalg::IndexOp::create(body, dim + 2),
+                                     sizes[dim]);
+                 count =
+                     count ? arith::MulIOp::create(body, count, seen) : seen;
+               }
+               count =
+                   arith::IndexCastOp::create(body, body.getI64Type(), count);
+               count = arith::SIToFPOp::create(body, f32, count);
+               Value mean = arith::DivFOp::create(body, args[0], count);
+               linalg::YieldOp::create(body, mean);
              })
       .getResult(0);
 }
@@ -371,6 +445,8 @@ Value sardonyx::decomposeToLinalg(OpBuilder &builder,
     return decomposeConv(b, conv);
   if (auto pool = dyn_cast<sdx::MaxPoolOp>(*op))
     return decomposeMaxPool(b, pool);
+  if (auto pool = dyn_cast<sdx::AveragePoolOp>(*op))
+    return decomposeAveragePool(b, pool);
   if (auto attention = dyn_cast<sdx::AttentionOp>(*op))
     return decomposeAttention(b, attention);
   return nullptr;

@@ -231,6 +231,26 @@ func.func @max_pool_inside(%x: tensor<1x3x9x9xf32>, %c: tensor<1x3x3x3xf32>) -> 
 
 // -----
 
+// A border of zeros, as far as windows reach in an input whose size is open, the
+// sums, and how many elements each window sees.
+// CHECK-LABEL: @average_pool
+// CHECK: %[[H:.*]] = tensor.dim %arg0
+// CHECK: affine.max affine_map<()[s0, s1] -> ((s1 - 1) * 2 - s0 + 2, 0)>()[%[[H]], %{{.*}}]
+// CHECK: %[[X:.*]] = tensor.insert_slice %arg0 into
+// CHECK: %[[SUMS:.*]] = linalg.pooling_nchw_sum {{.*}} ins(%[[X]], %{{.*}} : tensor<?x3x?x11xf32>, tensor<2x3xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[SUMS]]
+// CHECK: linalg.index 2
+// CHECK: linalg.index 3
+// CHECK: arith.sitofp
+// CHECK: arith.divf
+func.func @average_pool(%x: tensor<?x3x?x9xf32>, %c: tensor<?x3x?x5xf32>) -> tensor<?x3x?x5xf32> {
+  %0 = sdx.average_pool ins(%x : tensor<?x3x?x9xf32>) outs(%c : tensor<?x3x?x5xf32>)
+      {kernel_shape = array<i64: 2, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 0, 1>} -> tensor<?x3x?x5xf32>
+  return %0 : tensor<?x3x?x5xf32>
+}
+
+// -----
+
 // Weights become numbers once, then they are multiplied. Where no zero points are
 // given the middle of the integers is zero.
 // CHECK-LABEL: @dequant

@@ -11,12 +11,12 @@ import sardonyx as sdx
 
 
 def pool(kind, x, kernel, strides, pads, dilations, p=2):
-    """`pads` as ONNX gives them; the border is never counted."""
+    """`pads` as ONNX gives them; the border is counted by "AveragePool with pads" only."""
     rank = len(kernel)
     border = {"MaxPool": -np.inf}.get(kind, 0)
     wide = [(0, 0), (0, 0)] + [(pads[i], pads[rank + i]) for i in range(rank)]
     padded = np.pad(x.astype(np.float64), wide, constant_values=border)
-    there = np.pad(np.ones(x.shape), wide)
+    there = np.pad(np.ones(x.shape), wide, constant_values=float(kind == "AveragePool with pads"))
     span = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     sizes = [(n - s) // t + 1 for n, s, t in zip(padded.shape[2:], span, strides)]
     y = np.empty(x.shape[:2] + tuple(sizes))
@@ -25,7 +25,7 @@ def pool(kind, x, kernel, strides, pads, dilations, p=2):
         window = padded[(slice(None), slice(None)) + box].reshape(*x.shape[:2], -1)
         if kind == "MaxPool":
             value = window.max(-1)
-        elif kind == "AveragePool":
+        elif kind.startswith("AveragePool"):
             value = window.sum(-1) / there[(slice(None), slice(None)) + box].reshape(*x.shape[:2], -1).sum(-1)
         else:
             value = (np.abs(window) ** p).sum(-1) ** (1 / p)
@@ -42,8 +42,16 @@ def check(
     x = random.standard_normal(shape).astype(np.float32)
     x[random.random(shape) < nans] = np.nan
     names = [f"d{i}" for i in range(len(shape))] if open_sizes else shape
+    attributes = {"count_include_pad": 1} if kind == "AveragePool with pads" else {}
     node = helper.make_node(
-        kind, ["x"], ["p" if relu else "y"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations
+        kind.split()[0],
+        ["x"],
+        ["p" if relu else "y"],
+        kernel_shape=kernel,
+        strides=strides,
+        pads=pads,
+        dilations=dilations,
+        **attributes,
     )
     graph = helper.make_graph(
         [node] + relu * [helper.make_node("Relu", ["p"], ["y"])],
@@ -63,7 +71,7 @@ def check(
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5)
 
 
-KINDS = ["MaxPool", "AveragePool", "LpPool"]
+KINDS = ["MaxPool", "AveragePool", "AveragePool with pads", "LpPool"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,8 +132,22 @@ def test_other_vector_widths(cpu):
     ],
 )
 @pytest.mark.parametrize("planes", [[1, 2], [2, 9]])
-def test_maximum_over_plane(size, kernel, strides, pads, planes, relu):
-    """Windows at the edges, NaN, what follows in the kernel, and planes too few for threads."""
-    check("MaxPool", planes + size, kernel, strides, pads, nans=0.002, relu=relu)
+@pytest.mark.parametrize("kind", ["MaxPool", "AveragePool", "AveragePool with pads"])
+def test_over_plane(kind, size, kernel, strides, pads, planes, relu):
+    """Windows at the edges, NaN, what follows in the kernel, planes too few for threads, and open sizes."""
+    check(kind, planes + size, kernel, strides, pads, nans=0.002 if kind == "MaxPool" else 0, relu=relu)
+    check(kind, planes + size, kernel, strides, pads, open_sizes=True, relu=relu)
     if relu:
-        check("MaxPool", planes + size, kernel, strides, pads, cpu="x86-64")
+        check(kind, planes + size, kernel, strides, pads, cpu="x86-64")
+
+
+@pytest.mark.parametrize("kind, empty", [("MaxPool", -np.inf), ("AveragePool", np.nan)])
+@pytest.mark.parametrize("size", [(0, 3), (3, 0), (0, 0)])
+def test_empty_images(kind, empty, size):
+    """Windows that see nothing, as only an image without rows or columns has them."""
+    node = helper.make_node(kind, ["x"], ["y"], kernel_shape=[2, 2], pads=[1, 1, 1, 1])
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 2, "h", "w"])
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    (y,) = sdx.InferenceSession(model.SerializeToString()).run(None, {"x": np.ones((1, 2) + size, np.float32)})
+    np.testing.assert_array_equal(y, np.full((1, 2, size[0] + 1, size[1] + 1), empty))

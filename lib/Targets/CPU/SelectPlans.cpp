@@ -110,6 +110,8 @@ static LogicalResult setPlan(func::FuncOp kernel) {
                                           ChannelWindowFacts(op, target));
   if (auto op = findFirst<sdx::MaxPoolOp>(kernel))
     return setPlan<PoolPlanAttr>(kernel, op, PoolFacts(op, target));
+  if (auto op = findFirst<sdx::AveragePoolOp>(kernel))
+    return setPlan<PoolPlanAttr>(kernel, op, PoolFacts(op, target));
   if (auto op = findFirst<sdx::AttentionOp>(kernel))
     return setPlan<AttentionPlanAttr>(kernel, op, AttentionFacts(op, target));
   // A packing has nothing to choose.

@@ -602,17 +602,35 @@ func.func @pool_images(%x: tensor<1x3x8x8xf32>, %e: tensor<2x3x4x4xf32>) {
 
 // -----
 
-func.func @pool_of_open_size(%x: tensor<1x3x8x?xf32>, %e: tensor<1x3x4x?xf32>) {
-  // expected-error@+1 {{spatial dimension 1 must be known}}
+func.func @pool_of_open_size_seeing_pads(%x: tensor<1x3x8x?xf32>, %e: tensor<1x3x4x?xf32>) {
+  // expected-error@+1 {{has windows that see nothing in spatial dimension 1}}
   %0 = sdx.max_pool ins(%x : tensor<1x3x8x?xf32>) outs(%e : tensor<1x3x4x?xf32>)
-      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x?xf32>
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 3>} -> tensor<1x3x4x?xf32>
+  return
+}
+
+// -----
+
+func.func @average_pool_of_bytes(%x: tensor<1x3x8x8xi8>, %e: tensor<1x3x4x4xi8>) {
+  // expected-error@+1 {{input and init must be of f32}}
+  %0 = sdx.average_pool ins(%x : tensor<1x3x8x8xi8>) outs(%e : tensor<1x3x4x4xi8>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x4x4xi8>
+  return
+}
+
+// -----
+
+func.func @average_pool_of_other_channels(%x: tensor<1x3x8x8xf32>, %e: tensor<1x4x4x4xf32>) {
+  // expected-error@+1 {{input and init must have the same first two dimensions, got 3 and 4}}
+  %0 = sdx.average_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x4x4x4xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x4x4x4xf32>
   return
 }
 
 // -----
 
 func.func @pool_without_windows(%x: tensor<1x3x8x8xf32>, %e: tensor<1x3x0x4xf32>) {
-  // expected-error@+1 {{spatial dimension 0 must be known, and there must be windows}}
+  // expected-error@+1 {{has no windows in spatial dimension 0}}
   %0 = sdx.max_pool ins(%x : tensor<1x3x8x8xf32>) outs(%e : tensor<1x3x0x4xf32>)
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 2, 2>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x0x4xf32>
   return

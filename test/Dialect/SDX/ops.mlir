@@ -76,6 +76,15 @@ func.func @convs(%x: tensor<?x?x?xi8>, %w: tensor<?x?x3xi8>, %e: tensor<?x?x?xi3
   return %0, %1 : tensor<?x?x?xi32>, tensor<1x6x0x6x6xf64>
 }
 
+// CHECK-LABEL: @average_pool
+// CHECK: sdx.average_pool ins(%{{.*}} : tensor<?x64x?x35xf32>) outs(%{{.*}} : tensor<?x64x?x35xf32>)
+// CHECK-SAME: count_include_pad
+func.func @average_pool(%x: tensor<?x64x?x35xf32>, %e: tensor<?x64x?x35xf32>) -> tensor<?x64x?x35xf32> {
+  %0 = sdx.average_pool ins(%x : tensor<?x64x?x35xf32>) outs(%e : tensor<?x64x?x35xf32>)
+      {count_include_pad, kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>} -> tensor<?x64x?x35xf32>
+  return %0 : tensor<?x64x?x35xf32>
+}
+
 // CHECK-LABEL: @max_pool
 // CHECK: sdx.max_pool ins(%{{.*}} : tensor<?x64x112x112xf32>) outs(%{{.*}} : tensor<?x64x56x56xf32>)
 func.func @max_pool(%x: tensor<?x64x112x112xf32>, %e: tensor<?x64x56x56xf32>) -> tensor<?x64x56x56xf32> {

@@ -3,10 +3,10 @@
 
 // Three rows become a line, padded with the lowest number; a load of every
 // second of it serves two columns, and the third is the first of them moved by
-// one. Rows outside are those at the edge. No border is made.
+// one. Lines of eight rows are made before they are read. Rows outside are those at the edge. No border is made.
 // CHECK-LABEL: func.func private @padded
 // CHECK:       scf.parallel
-// CHECK:         %[[LINE:.*]] = memref.alloc() {{.*}} : memref<{{.*}}xf32>
+// CHECK:         %[[LINE:.*]] = memref.alloc() {{.*}} : memref<8x{{.*}}xf32>
 // CHECK:         %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<16xf32>
 // CHECK:         vector.store %[[LOWEST]], %[[LINE]]
 // CHECK:         scf.for
@@ -71,5 +71,61 @@ func.func private @inside(%x: memref<1x3x30x30xf32>, %out: memref<1x3x10x10xf32>
       {kernel_shape = array<i64: 3, 3>, strides = array<i64: 3, 3>, pads_begin = array<i64: 0, 0>} -> tensor<1x3x10x10xf32>
   bufferization.materialize_in_destination %m in restrict writable %out
       : (tensor<1x3x10x10xf32>, memref<1x3x10x10xf32>) -> ()
+  return
+}
+
+// -----
+
+// Rows outside are left out of a sum, and counted out of the mean; so are
+// columns, whose counts are the same in all rows. Of a size that is not known
+// the last columns are masked.
+// CHECK-LABEL: func.func private @mean
+// CHECK:       scf.parallel
+// CHECK:         %[[LINES:.*]] = memref.alloc(%{{.*}}) {{.*}} : memref<8x?xf32>
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<16xf32>
+// CHECK:         vector.store %[[ZERO]], %[[LINES]]
+// CHECK:         %[[COUNTS:.*]] = memref.alloc(%{{.*}}) {{.*}} : memref<1x?xf32>
+// CHECK:         arith.sitofp
+// CHECK:         vector.store {{.*}}, %[[COUNTS]]
+// CHECK:         %[[WHOLE:.*]] = arith.cmpi eq, %{{.*}}, %c3
+// CHECK:         scf.if %[[WHOLE]]
+// CHECK-COUNT-3:   vector.load %arg0
+// CHECK-COUNT-3:   vector.maskedload %arg0
+// CHECK:         } else {
+// CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (vector<16xf32>)
+// CHECK:             vector.load %arg0
+// CHECK-COUNT-3: vector.load %[[LINES]]
+// CHECK:         %[[COLUMNS:.*]] = vector.load %[[COUNTS]]
+// CHECK:         %[[COUNT:.*]] = arith.mulf %{{.*}}, %[[COLUMNS]]
+// CHECK:         arith.divf %{{.*}}, %[[COUNT]]
+// CHECK:         vector.maskedstore
+func.func private @mean(%x: memref<1x3x?x?xf32>, %out: memref<1x3x?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x3x?x?xf32> to tensor<1x3x?x?xf32>
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %h = memref.dim %out, %two : memref<1x3x?x?xf32>
+  %w = memref.dim %out, %three : memref<1x3x?x?xf32>
+  %e = tensor.empty(%h, %w) : tensor<1x3x?x?xf32>
+  %m = sdx.average_pool ins(%t : tensor<1x3x?x?xf32>) outs(%e : tensor<1x3x?x?xf32>)
+      {kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x?x?xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x3x?x?xf32>, memref<1x3x?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// What divides the sum is a constant where pads count, or no window sees any.
+// CHECK-LABEL: func.func private @mean_with_pads
+// CHECK-NOT:     arith.sitofp
+// CHECK:         %[[NINE:.*]] = arith.constant dense<9.000000e+00> : vector<16xf32>
+// CHECK:         arith.divf %{{.*}}, %[[NINE]]
+func.func private @mean_with_pads(%x: memref<1x3x30x30xf32>, %out: memref<1x3x30x30xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %x restrict : memref<1x3x30x30xf32> to tensor<1x3x30x30xf32>
+  %e = tensor.empty() : tensor<1x3x30x30xf32>
+  %m = sdx.average_pool ins(%t : tensor<1x3x30x30xf32>) outs(%e : tensor<1x3x30x30xf32>)
+      {count_include_pad, kernel_shape = array<i64: 3, 3>, strides = array<i64: 1, 1>, pads_begin = array<i64: 1, 1>} -> tensor<1x3x30x30xf32>
+  bufferization.materialize_in_destination %m in restrict writable %out
+      : (tensor<1x3x30x30xf32>, memref<1x3x30x30xf32>) -> ()
   return
 }

@@ -57,7 +57,7 @@ def CPUSelectPlans : Pass<"cpu-select-plans", "::mlir::func::FuncOp"> {
     `cpu.conv`, `#cpu.narrow_conv_plan` around a `cpu.narrow_conv`,
     `#cpu.channel_window_plan` around a `cpu.depthwise_narrow_conv` or a
     `cpu.channels_last_max_pool`, `#cpu.matmul_plan` around a `cpu.packed_matmul`, `#cpu.pool_plan`
-    around an `sdx.max_pool`, `#cpu.rows_plan` where operations share an iteration
+    around a pool, `#cpu.rows_plan` where operations share an iteration
     space. Any other is loops, an operation at a time
     (`#cpu.loops<vectors = true>`), and `sdx.plan_reason` says why, as does a
     remark of the category `plans`. A plan that is there stays; where the kernel
@@ -214,20 +214,21 @@ def CPULowerChannelWindows
 }
 
 def CPULowerPool : Pass<"cpu-lower-pool", "::mlir::func::FuncOp"> {
-  let summary = "Lower maximum pooling kernels to vectors";
+  let summary = "Lower pooling kernels to vectors";
   let description = [{
-    A kernel around one `sdx.max_pool` becomes a parallel loop over planes. For
-    each row of the result the largest elements of the window's rows go into a
-    line of scratch, of which each vector of results takes what its windows'
-    columns see. The scratch is as long as the windows reach, and lowest where
-    they see nothing; rows outside of the input are those at its edge, which the
-    window sees anyway. Nothing is copied into a padded tensor.
+    A kernel around one `sdx.max_pool` or `sdx.average_pool` becomes a parallel
+    loop over planes. For each row of the result the largest elements of the
+    window's rows, or their sums, go into a line of scratch, of which each vector
+    of results takes what its windows' columns see. The scratch is as long as the
+    windows reach, and lowest or zero where they see nothing. Rows outside of the
+    input are those at its edge, which the window sees anyway, for the largest,
+    and left out of sums. Nothing is copied into a padded tensor.
 
     ```mlir
     %y = sdx.max_pool ins(%x) outs(%lowest) {kernel_shape = array<i64: 3, 3> ...}
     // becomes
     scf.parallel (%n, %c, %rows) = ... {
-      %line = memref.alloc() : memref<192xf32>
+      %lines = memref.alloc() : memref<8x192xf32>
       // for each row: the largest of three rows, then of three columns
     }
     ```

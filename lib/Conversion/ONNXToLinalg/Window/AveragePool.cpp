@@ -10,6 +10,7 @@
 #include "Support/Patterns.h"
 #include "Window/Window.h"
 #include "dialects/ONNX/ONNX.h"
+#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -98,13 +99,21 @@ LogicalResult lowerAveragePool(Lowering<onnx::AveragePoolOp> &b) {
   if (failed(window))
     return b.refuse("attributes do not fit the input");
 
+  bool countPads = b.op.getCountIncludePad() != 0;
+  bool constant = seesOnlyCounted(*window, countPads) ||
+                  (!attributes.ceilMode && countPads);
+  if (element.isF32() && window->isPlain() && (constant || !countPads)) {
+    Sizes sizes{b.dim(input, 0), b.dim(input, 1)};
+    sizes.append(window->outputs);
+    auto pool = sdx::AveragePoolOp::create(
+        b, input, b.empty(sizes, element), window->kernel, window->strides,
+        window->knownPadsBegin(), /*countIncludePad=*/constant);
+    return b.replace(pool->getResult(0));
+  }
   Type accumulator = getAccumulatorType(element);
   Value sum = createPool(
       b, input, *window, b.zero(element), b.zero(accumulator),
       [](TensorBuilder &s, Value x, Value acc) { return s.add(acc, x); });
-  bool countPads = b.op.getCountIncludePad() != 0;
-  bool constant = seesOnlyCounted(*window, countPads) ||
-                  (!attributes.ceilMode && countPads);
   int64_t full = 1;
   for (int64_t size : window->kernel)
     full *= size;

@@ -67,35 +67,13 @@ std::pair<Value, Value> createPosition(TensorBuilder &s, const Window &window,
   return {s.add(s.mul(plane, area), offset), inside};
 }
 
-/// Whether `sdx.max_pool` does it: all sizes are known, pads are not negative,
-/// there are no dilations, and each window is small and sees some of the input.
-bool isPlainPool(const Window &window, Type element) {
-  constexpr int64_t kLongestSide = 16;
-  if (window.rank() != 2 || (!element.isF32() && !element.isInteger(8)))
-    return false;
-  for (int64_t dim = 0; dim < window.rank(); ++dim) {
-    std::optional<int64_t> in = getStaticSize(window.inputs[dim]);
-    std::optional<int64_t> out = getStaticSize(window.outputs[dim]);
-    std::optional<int64_t> begin = getStaticSize(window.padsBegin[dim]);
-    std::optional<int64_t> end = getStaticSize(window.padsEnd[dim]);
-    if (!in || !out || !begin || !end || *begin < 0 || *end < 0 ||
-        window.dilations[dim] != 1 || window.kernel[dim] > kLongestSide ||
-        *begin >= window.kernel[dim] || *out < 1 ||
-        (*out - 1) * window.strides[dim] - *begin >= *in)
-      return false;
-  }
-  return true;
-}
-
 Value createPlainPool(TensorBuilder &b, Value input, const Window &window,
                       Value lowest, bool isUnsigned) {
   Sizes sizes{b.dim(input, 0), b.dim(input, 1)};
   sizes.append(window.outputs);
-  SmallVector<int64_t> begin;
-  for (OpFoldResult pad : window.padsBegin)
-    begin.push_back(*getStaticSize(pad));
-  auto pool = sdx::MaxPoolOp::create(b, input, b.filled(sizes, lowest),
-                                     window.kernel, window.strides, begin);
+  auto pool =
+      sdx::MaxPoolOp::create(b, input, b.filled(sizes, lowest), window.kernel,
+                             window.strides, window.knownPadsBegin());
   pool.setIsUnsigned(isUnsigned && elementTypeOf(input).isInteger(8));
   return pool->getResult(0);
 }
@@ -125,7 +103,8 @@ LogicalResult lowerMaxPool(Lowering<onnx::MaxPoolOp> &b) {
     return b.refuse("attributes do not fit the input");
   Value lowest = b.lowest(element, isUnsigned);
   bool wantsIndices = isResultUsed(b.op, 1);
-  if (!wantsIndices && isPlainPool(*window, element)) {
+  if (!wantsIndices && window->isPlain() &&
+      (element.isF32() || element.isInteger(8))) {
     SmallVector<Value> results = {
         createPlainPool(b, input, *window, lowest, isUnsigned)};
     results.resize(b.op->getNumResults());

@@ -18,6 +18,32 @@ bool Window::hasPads() const {
   return !llvm::all_of(padsBegin, isZero) || !llvm::all_of(padsEnd, isZero);
 }
 
+bool Window::isPlain() const {
+  constexpr int64_t kLongestSide = 16;
+  if (rank() != 2)
+    return false;
+  for (int64_t dim = 0; dim < rank(); ++dim) {
+    std::optional<int64_t> in = getStaticSize(inputs[dim]);
+    std::optional<int64_t> out = getStaticSize(outputs[dim]);
+    std::optional<int64_t> begin = getStaticSize(padsBegin[dim]);
+    std::optional<int64_t> end = getStaticSize(padsEnd[dim]);
+    if (!begin || !end || *begin < 0 || *end < 0 || dilations[dim] != 1 ||
+        kernel[dim] > kLongestSide || *begin >= kernel[dim] ||
+        (out && *out < 1))
+      return false;
+    const bool seesSome = in && out ? (*out - 1) * strides[dim] - *begin < *in
+                                    : *end < kernel[dim];
+    if (!seesSome)
+      return false;
+  }
+  return true;
+}
+
+SmallVector<int64_t> Window::knownPadsBegin() const {
+  return llvm::map_to_vector(
+      padsBegin, [](OpFoldResult pad) { return *getStaticSize(pad); });
+}
+
 /// An attribute's list for `rank` spatial dimensions; fails on another length
 /// or on a value below `least`.
 static FailureOr<SmallVector<int64_t>>

@@ -36,6 +36,12 @@ struct Window {
     return (kernel[dim] - 1) * dilations[dim] + 1;
   }
   bool hasPads() const;
+  /// Whether the operations that pool planes take it: two spatial dimensions,
+  /// no dilations, known pads that are not negative, and each window is small
+  /// and sees some of the input.
+  bool isPlain() const;
+  /// The pads before the input, all known.
+  llvm::SmallVector<int64_t> knownPadsBegin() const;
 };
 
 /// Fails when the attributes do not fit the input's rank or are not positive.

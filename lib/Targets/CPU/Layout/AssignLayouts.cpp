@@ -101,8 +101,9 @@ protected:
   }
   bool canConvert(sdx::ConvOp) override { return false; }
   bool canConvert(sdx::MaxPoolOp op) override {
-    Type element = op.getInput().getType().getElementType();
-    return element.isInteger(8) || element.isF32();
+    ShapedType input = op.getInput().getType(), init = op.getInit().getType();
+    return !input.isDynamicDim(2) && !input.isDynamicDim(3) &&
+           !init.isDynamicDim(2) && !init.isDynamicDim(3);
   }
   bool canConvert(linalg::GenericOp op) override {
     return isElementwiseGeneric(op) || isLookUp(op);

@@ -21,22 +21,37 @@ namespace sardonyx::cpu {
 
 /// What is known of a pooling when it is compiled: all sizes, but maybe those
 /// of the batch and the channels.
+/// What is computed of each window.
+enum class PoolKind {
+  /// The largest element.
+  Max,
+  /// The mean of the elements in the input.
+  Mean,
+  /// The sum of these divided by the window's size.
+  MeanWithPads
+};
+
 struct PoolFacts {
   PoolFacts(sdx::MaxPoolOp op, TargetAttr target);
+  PoolFacts(sdx::AveragePoolOp op, TargetAttr target);
 
-  sdx::MaxPoolOp getOp() const { return op; }
+  /// The operation and its attributes.
+  mlir::Operation *op;
+  PoolKind kind;
+  mlir::Value input, init;
+  llvm::ArrayRef<int64_t> kernel, strides, padsBegin;
 
   /// Lanes of the widest vectors, 4 at least.
   int64_t lanes;
   /// Images times channels; those that are not known count as one.
   int64_t planes;
-  /// Rows and columns of a plane of the result.
+  /// Rows and columns of a plane of the result, or kDynamic.
   int64_t rows, columns;
-  /// Columns of the input that windows see.
+  /// Columns of the input that windows see, or kDynamic.
   int64_t seen;
 
 private:
-  sdx::MaxPoolOp op;
+  template <typename OpT> PoolFacts(OpT op, PoolKind kind, TargetAttr target);
 };
 
 /// The plan that is known to be fastest.

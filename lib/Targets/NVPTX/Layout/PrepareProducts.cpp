@@ -61,7 +61,11 @@ struct PrepareProductsPass
         narrowOperands(op, conv.getInputMutable(), conv.getWeightsMutable());
         continue;
       } else if (auto pool = dyn_cast<sdx::MaxPoolOp>(op.getOperation())) {
-        if (isa<FloatType>(pool.getInput().getType().getElementType()))
+        ShapedType input = pool.getInput().getType(),
+                   init = pool.getInit().getType();
+        if (isa<FloatType>(input.getElementType()) && !input.isDynamicDim(2) &&
+            !input.isDynamicDim(3) && !init.isDynamicDim(2) &&
+            !init.isDynamicDim(3))
           continue;
       } else if (auto dequant =
                      dyn_cast<sdx::DequantMatmulOp>(op.getOperation())) {
