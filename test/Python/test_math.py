@@ -171,6 +171,28 @@ def test_angles_in_units_of_the_last_place(name, cpu):
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+def test_doubles_in_units_of_the_last_place(cpu):
+    """Against 80 bits; what is beyond an angle of 2^31 is the library's."""
+    random = np.random.default_rng(0)
+    scales = [1e-9, 0.1, 1, 20, 700, 1e5, 1e12]
+    everywhere = np.concatenate([random.standard_normal(400) * s for s in scales])
+    unit = random.uniform(-1, 1, 3000)
+    domains = {"Asin": unit, "Acos": unit, "Atanh": unit, "Acosh": 1 + abs(everywhere), "Log": abs(everywhere)}
+    for name, function in FUNCTIONS.items():
+        if name in ("Erf", "Sigmoid", "Softplus", "Reciprocal"):
+            continue
+        x = domains.get(name, everywhere)
+        if name in ("Sin", "Cos", "Tan"):
+            x = np.sort(x)  # so that most vectors have no large angle
+        (y,) = run([helper.make_node(name, ["x"], ["y"])], {"x": x}, cpu)
+        with np.errstate(all="ignore"):
+            want = function(x.astype(np.longdouble)).astype(np.float64)
+        known = np.isfinite(want)
+        np.testing.assert_array_equal(np.isfinite(y), known, name)
+        assert (abs(y[known] - want[known]) / np.spacing(abs(want[known]))).max() <= 4, name
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 def test_pow_in_units_of_the_last_place(cpu):
     rng = np.random.default_rng(5)
     x = np.concatenate([rng.uniform(0.5, 2, 100000), np.exp(rng.uniform(-87, 88, 100000)), np.exp(rng.uniform(-103, -87, 1000))])

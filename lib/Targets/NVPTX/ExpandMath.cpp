@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Common/Doubles.h"
 #include "Common/MathExpansions.h"
-#include "Doubles.h"
 #include "dialects/NV/NV.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
@@ -39,7 +39,7 @@ struct ExpandByDoubles : OpRewritePattern<OpTy> {
     if (!type.isF64() && !type.isF32() && !type.isF16() && !type.isBF16())
       return b.notifyMatchFailure(op, "not of f64 or shorter floats");
     Location loc = op.getLoc();
-    SmallVector<nv::Double> numbers;
+    SmallVector<doubles::Double> numbers;
     for (Value operand : op->getOperands())
       numbers.push_back(
           {&b, loc,
@@ -55,37 +55,39 @@ struct ExpandByDoubles : OpRewritePattern<OpTy> {
   }
 
 private:
-  static nv::Double apply(nv::Double (*one)(nv::Double),
-                          ArrayRef<nv::Double> numbers) {
+  static doubles::Double apply(doubles::Double (*one)(doubles::Double),
+                               ArrayRef<doubles::Double> numbers) {
     return one(numbers[0]);
   }
-  static nv::Double apply(nv::Double (*two)(nv::Double, nv::Double),
-                          ArrayRef<nv::Double> numbers) {
+  static doubles::Double apply(doubles::Double (*two)(doubles::Double,
+                                                      doubles::Double),
+                               ArrayRef<doubles::Double> numbers) {
     return two(numbers[0], numbers[1]);
   }
 };
 
 void populateDoubleMath(RewritePatternSet &patterns) {
-  patterns.add<ExpandByDoubles<math::ExpOp, nv::exp>,
-               ExpandByDoubles<math::ExpM1Op, nv::expm1>,
-               ExpandByDoubles<math::LogOp, nv::log>,
-               ExpandByDoubles<math::Log1pOp, nv::log1p>,
-               ExpandByDoubles<math::PowFOp, nv::pow>,
-               ExpandByDoubles<math::SinhOp, nv::sinh>,
-               ExpandByDoubles<math::CoshOp, nv::cosh>,
-               ExpandByDoubles<math::TanhOp, nv::tanh>,
-               ExpandByDoubles<math::AsinhOp, nv::asinh>,
-               ExpandByDoubles<math::AcoshOp, nv::acosh>,
-               ExpandByDoubles<math::AtanhOp, nv::atanh>,
-               ExpandByDoubles<math::ErfOp, nv::erf>,
-               ExpandByDoubles<math::SinOp, nv::sin>,
-               ExpandByDoubles<math::CosOp, nv::cos>,
-               ExpandByDoubles<math::TanOp, nv::tan>,
-               ExpandByDoubles<math::AsinOp, nv::asin>,
-               ExpandByDoubles<math::AcosOp, nv::acos>,
-               ExpandByDoubles<math::AtanOp, nv::atan>,
-               ExpandByDoubles<arith::RemFOp, nv::fmod>>(patterns.getContext(),
-                                                         /*benefit=*/0);
+  patterns.add<ExpandByDoubles<math::ExpOp, doubles::exp>,
+               ExpandByDoubles<math::ExpM1Op, doubles::expm1>,
+               ExpandByDoubles<math::LogOp, doubles::log>,
+               ExpandByDoubles<math::Log1pOp, doubles::log1p>,
+               ExpandByDoubles<math::PowFOp, doubles::pow>,
+               ExpandByDoubles<math::SinhOp, doubles::sinh>,
+               ExpandByDoubles<math::CoshOp, doubles::cosh>,
+               ExpandByDoubles<math::TanhOp, doubles::tanh>,
+               ExpandByDoubles<math::AsinhOp, doubles::asinh>,
+               ExpandByDoubles<math::AcoshOp, doubles::acosh>,
+               ExpandByDoubles<math::AtanhOp, doubles::atanh>,
+               ExpandByDoubles<math::ErfOp, doubles::erf>,
+               ExpandByDoubles<math::SinOp, doubles::sin>,
+               ExpandByDoubles<math::CosOp, doubles::cos>,
+               ExpandByDoubles<math::TanOp, doubles::tan>,
+               ExpandByDoubles<math::AsinOp, doubles::asin>,
+               ExpandByDoubles<math::AcosOp, doubles::acos>,
+               ExpandByDoubles<math::AtanOp, doubles::atan>,
+               ExpandByDoubles<arith::RemFOp, doubles::fmod>>(
+      patterns.getContext(),
+      /*benefit=*/0);
 }
 
 struct ExpandMathPass : sardonyx::impl::NVExpandMathBase<ExpandMathPass> {

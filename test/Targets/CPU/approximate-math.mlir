@@ -1,5 +1,6 @@
 // RUN: onnx-opt %s --target=haswell -cpu-approximate-math | FileCheck %s
 // RUN: onnx-opt %s --target=skylake-avx512 -cpu-approximate-math | FileCheck %s --check-prefix=AVX512
+// RUN: onnx-opt %s --target=x86-64 -cpu-approximate-math | FileCheck %s --check-prefix=SSE
 
 // CHECK-LABEL: func.func @exp
 // CHECK-NOT:     math.exp
@@ -161,11 +162,28 @@ func.func @rsqrt(%x: f32) -> f32 {
   return %y : f32
 }
 
-// Double precision is the library's; LLVM makes the calls.
+// Double precision is arithmetic, too, where a multiply-add is an instruction;
+// else it is the library's, and LLVM makes the calls.
 // CHECK-LABEL: func.func @exp_f64
-// CHECK:         llvm.intr.exp(%{{.*}}) : (vector<8xf64>) -> vector<8xf64>
+// CHECK-NOT:     llvm.intr.exp
+// CHECK:         vector.fma {{.*}} : vector<8xf64>
+// CHECK:         arith.shli {{.*}} : vector<8xi64>
+// CHECK-NOT:     arith.fptosi
+// SSE-LABEL:   func.func @exp_f64
+// SSE:           llvm.intr.exp(%{{.*}}) : (vector<8xf64>) -> vector<8xf64>
 func.func @exp_f64(%x: vector<8xf64>) -> vector<8xf64> {
   %y = math.exp %x : vector<8xf64>
+  return %y : vector<8xf64>
+}
+
+// Large angles are the library's.
+// CHECK-LABEL: func.func @sin_f64
+// CHECK:         vector.fma {{.*}} : vector<8xf64>
+// CHECK:         scf.if
+// CHECK:         } else {
+// CHECK:           llvm.intr.sin(%arg0) {{.*}} : (vector<8xf64>) -> vector<8xf64>
+func.func @sin_f64(%x: vector<8xf64>) -> vector<8xf64> {
+  %y = math.sin %x : vector<8xf64>
   return %y : vector<8xf64>
 }
 

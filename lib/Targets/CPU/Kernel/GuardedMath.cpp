@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/GuardedMath.h"
+#include "Common/Doubles.h"
 #include "Common/MathExpansions.h"
 #include "dialects/SDX/RareElse.h"
 
@@ -15,15 +16,17 @@
 
 using namespace mlir;
 using namespace sardonyx;
+using doubles::Double;
 
 /// On an operation that is left to the library.
 static constexpr StringLiteral kCalledAttr = "cpu.called";
 
-/// Whether `op` is on a vector of f32 that may be expanded.
-static bool isExpanded(Operation *op) {
+/// Whether `op` is on a vector of floats of so many bits that may be expanded.
+static bool isExpanded(Operation *op, unsigned bits = 32) {
   auto type = dyn_cast<VectorType>(op->getResult(0).getType());
-  return type && type.getRank() == 1 && type.getElementType().isF32() &&
-         !op->hasAttr(kCalledAttr);
+  return type && type.getRank() == 1 &&
+         isa<Float32Type, Float64Type>(type.getElementType()) &&
+         type.getElementTypeBitWidth() == bits && !op->hasAttr(kCalledAttr);
 }
 
 /// Puts `result` in the place of `op` where all lanes of `isUsual` are set, and
@@ -173,80 +176,44 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
   }
 };
 
-/// Numbers of f64 in the lanes of a vector.
-struct Doubles {
-  OpBuilder &b;
-  Location loc;
-  VectorType type, bits;
-
-  Value number(double value) { return splat(type, b.getF64FloatAttr(value)); }
-  Value integer(int64_t value) {
-    return splat(bits, b.getI64IntegerAttr(value));
-  }
-  Value fma(Value x, Value y, Value z) {
-    return math::FmaOp::create(b, loc, x, y, z);
-  }
-  Value toBits(Value x) { return arith::BitcastOp::create(b, loc, bits, x); }
-  Value toNumber(Value x) { return arith::BitcastOp::create(b, loc, type, x); }
-  Value polynomial(Value t, ArrayRef<double> coefficients) {
-    Value sum = number(coefficients.front());
-    for (double c : coefficients.drop_front())
-      sum = fma(sum, t, number(c));
-    return sum;
-  }
-
-private:
-  Value splat(VectorType type, Attribute attr) {
-    return arith::ConstantOp::create(b, loc,
-                                     DenseElementsAttr::get(type, attr));
-  }
-};
-
 /// log2(x) of a normal number: its exponent, and 2 * atanh(s) / ln(2) of what
 /// is between sqrt(1/2) and sqrt(2), with s = (m - 1) / (m + 1). The polynomial
 /// in s^2 has a relative error of 2^-45.
-Value emitLog2(Doubles d, Value x) {
-  OpBuilder &b = d.b;
-  Location loc = d.loc;
+Double emitLog2(Double x) {
+  OpBuilder &b = *x.b;
+  Location loc = x.loc;
   constexpr int64_t kMantissa = (int64_t(1) << 52) - 1;
-  Value bits = d.toBits(x);
+  Value bits = x.toBits();
   // That of sqrt(2) carries into the exponent.
   Value carried = arith::AddIOp::create(
-      b, loc, bits, d.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
-  Value exponent = arith::ShRUIOp::create(b, loc, carried, d.integer(52));
+      b, loc, bits, x.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
+  Value exponent = arith::ShRUIOp::create(b, loc, carried, x.integer(52));
   Value shift = arith::ShLIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, exponent, d.integer(1023)),
-      d.integer(52));
-  Value m = d.toNumber(arith::SubIOp::create(b, loc, bits, shift));
+      b, loc, arith::SubIOp::create(b, loc, exponent, x.integer(1023)),
+      x.integer(52));
+  Double m = x.fromBits(arith::SubIOp::create(b, loc, bits, shift));
   // As a number above 2^52, whose low bits it is.
   Value e = arith::OrIOp::create(
-      b, loc, arith::AndIOp::create(b, loc, exponent, d.integer(kMantissa)),
-      d.integer(0x4330000000000000));
-  e = arith::SubFOp::create(b, loc, d.toNumber(e), d.number(0x1p52 + 1023));
-  Value one = d.number(1);
-  Value s = arith::DivFOp::create(b, loc, arith::SubFOp::create(b, loc, m, one),
-                                  arith::AddFOp::create(b, loc, m, one));
-  Value square = arith::MulFOp::create(b, loc, s, s);
-  Value p = d.polynomial(square, {0.2828979577423797, 0.31990592442531673,
-                                  0.4122092445152395, 0.5770779424753333,
-                                  0.9617966941127988, 2.88539008177785});
-  return d.fma(s, p, e);
+      b, loc, arith::AndIOp::create(b, loc, exponent, x.integer(kMantissa)),
+      x.integer(0x4330000000000000));
+  Double s = (m - x.constant(1)) / (m + x.constant(1));
+  Double p = polynomial(s * s, {0.2828979577423797, 0.31990592442531673,
+                                0.4122092445152395, 0.5770779424753333,
+                                0.9617966941127988, 2.88539008177785});
+  return fma(s, p, x.fromBits(e) - x.constant(0x1p52 + 1023));
 }
 
 /// 2^t for |t| < 1000, with a relative error of 2^-34.
-Value emitExp2(Doubles d, Value t) {
-  OpBuilder &b = d.b;
-  Location loc = d.loc;
-  Value magic = d.number(0x1.8p52);
-  Value shifted = arith::AddFOp::create(b, loc, t, magic);
-  Value n = arith::SubFOp::create(b, loc, shifted, magic);
-  Value p = d.polynomial(arith::SubFOp::create(b, loc, t, n),
-                         {1.520192258461165e-05, 0.0001546929119433975,
-                          0.00133339225597701, 0.009618027253491304,
-                          0.05550410353451155, 0.2402265119815886,
-                          0.6931471807284468, 0.9999999999616819});
-  Value power = arith::ShLIOp::create(b, loc, d.toBits(shifted), d.integer(52));
-  return d.toNumber(arith::AddIOp::create(b, loc, d.toBits(p), power));
+Double emitExp2(Double t) {
+  OpBuilder &b = *t.b;
+  Double shifted = t + 0x1.8p52, n = shifted - t.constant(0x1.8p52);
+  Double p = polynomial(t - n, {1.520192258461165e-05, 0.0001546929119433975,
+                                0.00133339225597701, 0.009618027253491304,
+                                0.05550410353451155, 0.2402265119815886,
+                                0.6931471807284468, 0.9999999999616819});
+  Value power =
+      arith::ShLIOp::create(b, t.loc, shifted.toBits(), t.integer(52));
+  return t.fromBits(arith::AddIOp::create(b, t.loc, p.toBits(), power));
 }
 
 /// x^y = 2^(y * log2(x)) in f64, of positive x, where the result is no
@@ -262,26 +229,72 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
       return b.notifyMatchFailure(op, "no vector of f32");
     Location loc = op.getLoc();
     auto type = cast<VectorType>(op.getType());
-    auto doubles = cast<VectorType>(type.clone(b.getF64Type()));
-    Doubles d{b, loc, doubles, cast<VectorType>(type.clone(b.getI64Type()))};
-    Value x = arith::ExtFOp::create(b, loc, doubles, op.getLhs());
-    Value y = arith::ExtFOp::create(b, loc, doubles, op.getRhs());
-    Value t = arith::MulFOp::create(b, loc, y, emitLog2(d, x));
-    auto isLess = [&](Value low, Value high) -> Value {
-      return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, low,
-                                   high);
+    auto extend = [&](Value x) {
+      Type f64 = type.clone(b.getF64Type());
+      return Double{&b, loc, arith::ExtFOp::create(b, loc, f64, x)};
     };
-    Value isUsual = isLess(math::AbsFOp::create(b, loc, t), d.number(125));
-    for (Value holds :
-         {isLess(d.number(0), x),
-          isLess(x, d.number(std::numeric_limits<double>::infinity()))})
+    Double x = extend(op.getLhs()), y = extend(op.getRhs());
+    Double t = y * emitLog2(x);
+    Value isUsual = doubles::abs(t) < 125.0;
+    for (Value holds : {x > 0.0, x < std::numeric_limits<double>::infinity()})
       isUsual = arith::AndIOp::create(b, loc, isUsual, holds);
-    Value power = emitExp2(d, t);
+    Value power = emitExp2(t).value;
     replaceWhereUsual(b, op, isUsual,
                       arith::TruncFOp::create(b, loc, type, power));
     return success();
   }
 };
+
+/// A function of f64 as arithmetic, where multiply-adds are rounded once.
+/// Angles from 2^31 on, infinite ones and NaN are the library's.
+template <typename OpTy, auto function>
+struct ExpandDoubles : OpRewritePattern<OpTy> {
+  ExpandDoubles(MLIRContext *context)
+      : OpRewritePattern<OpTy>(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(OpTy op, PatternRewriter &b) const override {
+    if (!isExpanded(op, /*bits=*/64))
+      return b.notifyMatchFailure(op, "no vector of f64");
+    auto number = [&](unsigned i) {
+      return Double{&b, op.getLoc(), op->getOperand(i)};
+    };
+    if constexpr (std::is_invocable_v<decltype(function), Double, Double>) {
+      b.replaceOp(op, function(number(0), number(1)).value);
+    } else {
+      Double x = number(0);
+      Value result = function(x).value;
+      if constexpr (std::is_same_v<OpTy, math::SinOp> ||
+                    std::is_same_v<OpTy, math::CosOp> ||
+                    std::is_same_v<OpTy, math::TanOp>)
+        replaceWhereUsual(b, op, doubles::abs(x) < 0x1p31, result);
+      else
+        b.replaceOp(op, result);
+    }
+    return success();
+  }
+};
+
+void populateDoubleExpansions(RewritePatternSet &patterns) {
+  patterns.add<ExpandDoubles<math::ExpOp, doubles::exp>,
+               ExpandDoubles<math::ExpM1Op, doubles::expm1>,
+               ExpandDoubles<math::LogOp, doubles::log>,
+               ExpandDoubles<math::Log1pOp, doubles::log1p>,
+               ExpandDoubles<math::PowFOp, doubles::pow>,
+               ExpandDoubles<math::SinhOp, doubles::sinh>,
+               ExpandDoubles<math::CoshOp, doubles::cosh>,
+               ExpandDoubles<math::TanhOp, doubles::tanh>,
+               ExpandDoubles<math::AsinhOp, doubles::asinh>,
+               ExpandDoubles<math::AcoshOp, doubles::acosh>,
+               ExpandDoubles<math::AtanhOp, doubles::atanh>,
+               ExpandDoubles<math::ErfOp, doubles::erf>,
+               ExpandDoubles<math::SinOp, doubles::sin>,
+               ExpandDoubles<math::CosOp, doubles::cos>,
+               ExpandDoubles<math::TanOp, doubles::tan>,
+               ExpandDoubles<math::AsinOp, doubles::asin>,
+               ExpandDoubles<math::AcosOp, doubles::acos>,
+               ExpandDoubles<math::AtanOp, doubles::atan>>(
+      patterns.getContext());
+}
 
 } // namespace
 
@@ -292,6 +305,8 @@ void cpu::populateGuardedExpansions(RewritePatternSet &patterns,
   patterns.add<ExpandAngle<math::SinOp>, ExpandAngle<math::CosOp>,
                ExpandAngle<math::TanOp>>(context, limit);
   patterns.add<ExpandPower>(context);
-  if (hasMultiplyAdd)
+  if (hasMultiplyAdd) {
     patterns.add<ExpandRemainder>(context);
+    populateDoubleExpansions(patterns);
+  }
 }

@@ -13,8 +13,9 @@
 namespace sardonyx::cpu {
 
 /// Patterns that expand sin, cos, tan and powf on vectors of f32 and, with
-/// multiply-adds in one instruction, remainders. Each holds for operands of
-/// usual size; where a lane has another one, all lanes call the library.
+/// multiply-adds in one instruction, remainders and the functions of f64. Each
+/// holds for operands of usual size; where a lane has another one, all lanes
+/// call the library.
 void populateGuardedExpansions(mlir::RewritePatternSet &patterns,
                                bool hasMultiplyAdd);
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Doubles.h"
+#include "Common/Doubles.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -15,7 +15,7 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::doubles;
 
 /// pi/2 as a sum.
 constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
@@ -165,8 +165,7 @@ static Reduced reduce(Double x) {
     angle = fma(n, -part, angle);
   // Keeps the sign of 0.
   angle = select(isEqual(n, 0.0), x, angle);
-  Value bounded = select(abs(n) < 0x1p62, n, x.constant(0)).value;
-  Value quarters = arith::FPToSIOp::create(b, loc, b.getI64Type(), bounded);
+  Value quarters = n.toInteger();
   LLVM::GlobalOp table = getTable(b, loc);
   if (!table)
     return {angle, quarters};
@@ -208,26 +207,26 @@ static Double cosNear(Double x) {
 }
 
 static Value hasBit(Value quarters, Double x, int64_t bit) {
-  Words w(x);
-  return arith::CmpIOp::create(w.b, w.loc, arith::CmpIPredicate::ne,
-                               w.bitAnd(quarters, bit), w.constant(0));
+  Value masked = arith::AndIOp::create(*x.b, x.loc, quarters, x.integer(bit));
+  return arith::CmpIOp::create(*x.b, x.loc, arith::CmpIPredicate::ne, masked,
+                               x.integer(0));
 }
 
-Double nv::sin(Double x) {
+Double doubles::sin(Double x) {
   Reduced reduced = reduce(x);
   Double result = select(hasBit(reduced.quarters, x, 1), cosNear(reduced.angle),
                          sinNear(reduced.angle));
   return select(hasBit(reduced.quarters, x, 2), -result, result);
 }
 
-Double nv::cos(Double x) {
+Double doubles::cos(Double x) {
   Reduced reduced = reduce(x);
   Double result = select(hasBit(reduced.quarters, x, 1),
                          -sinNear(reduced.angle), cosNear(reduced.angle));
   return select(hasBit(reduced.quarters, x, 2), -result, result);
 }
 
-Double nv::tan(Double x) {
+Double doubles::tan(Double x) {
   Reduced reduced = reduce(x);
   Double sine = sinNear(reduced.angle), cosine = cosNear(reduced.angle);
   Value isOdd = hasBit(reduced.quarters, x, 1);
@@ -236,7 +235,7 @@ Double nv::tan(Double x) {
 
 /// atan(x) is pi/2 - atan(1/x) above 1, and pi/6 + atan((x * sqrt(3) - 1) /
 /// (x + sqrt(3))) above tan(pi/12) = 2 - sqrt(3); below, its series.
-Double nv::atan(Double x) {
+Double doubles::atan(Double x) {
   constexpr double kRoot3 = 1.7320508075688772935;
   Double size = abs(x);
   Value isLarge = size > 1.0;
@@ -253,6 +252,8 @@ Double nv::atan(Double x) {
   return copySign(angle, x);
 }
 
-Double nv::asin(Double x) { return atan(x / sqrt((1.0 - x) * (x + 1.0))); }
+Double doubles::asin(Double x) { return atan(x / sqrt((1.0 - x) * (x + 1.0))); }
 
-Double nv::acos(Double x) { return atan(sqrt((1.0 - x) / (x + 1.0))) * 2.0; }
+Double doubles::acos(Double x) {
+  return atan(sqrt((1.0 - x) / (x + 1.0))) * 2.0;
+}

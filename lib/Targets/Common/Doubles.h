@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SARDONYX_TARGETS_NVPTX_DOUBLES_H
-#define SARDONYX_TARGETS_NVPTX_DOUBLES_H
+#ifndef SARDONYX_TARGETS_COMMON_DOUBLES_H
+#define SARDONYX_TARGETS_COMMON_DOUBLES_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-namespace sardonyx::nv {
+namespace sardonyx::doubles {
 
-/// A number of f64 and where operations on it are put.
+/// A number of f64, or a vector of such, and where operations on it are put.
 struct Double {
   mlir::OpBuilder *b;
   mlir::Location loc;
@@ -20,6 +20,14 @@ struct Double {
 
   Double with(mlir::Value other) const { return {b, loc, other}; }
   Double constant(double number) const;
+  /// As many integers of 64 bits.
+  mlir::Value integer(int64_t number) const;
+  /// The bits as integers, and the numbers of which `bits` are these.
+  mlir::Value toBits() const;
+  Double fromBits(mlir::Value bits) const;
+  /// A whole number of less than 2^51 as an integer plus `bias`, which counts
+  /// modulo 2^51.
+  mlir::Value toInteger(int64_t bias = 0) const;
 };
 
 Double operator+(Double x, Double y);
@@ -63,15 +71,17 @@ Double asinh(Double x);
 Double acosh(Double x);
 Double atanh(Double x);
 Double erf(Double x);
+/// Angles of 2^31 and more have the results of others, but in modules of
+/// kernels of a GPU, where they are scalars.
 Double sin(Double x);
 Double cos(Double x);
 Double tan(Double x);
 Double asin(Double x);
 Double acos(Double x);
 Double atan(Double x);
-/// Exact.
+/// Exact; of scalars.
 Double fmod(Double x, Double y);
 
-} // namespace sardonyx::nv
+} // namespace sardonyx::doubles
 
-#endif // SARDONYX_TARGETS_NVPTX_DOUBLES_H
+#endif // SARDONYX_TARGETS_COMMON_DOUBLES_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Doubles.h"
+#include "Common/Doubles.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,11 +14,7 @@
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
-
-static Value makeInteger(Double x, int64_t value) {
-  return arith::ConstantOp::create(*x.b, x.loc, x.b->getI64IntegerAttr(value));
-}
+using namespace sardonyx::doubles;
 
 /// A size x = mantissa * 2^(exponent - 1075) with a mantissa of 53 bits, unless
 /// x is 0.
@@ -26,32 +22,32 @@ static std::pair<Value, Value> split(Double x) {
   OpBuilder &b = *x.b;
   Location loc = x.loc;
   Value bits = arith::BitcastOp::create(b, loc, b.getI64Type(), x.value);
-  Value field = arith::ShRUIOp::create(b, loc, bits, makeInteger(x, 52));
+  Value field = arith::ShRUIOp::create(b, loc, bits, x.integer(52));
   Value fraction =
-      arith::AndIOp::create(b, loc, bits, makeInteger(x, 0x000fffffffffffff));
-  Value normal = arith::OrIOp::create(b, loc, fraction,
-                                      makeInteger(x, 0x0010000000000000));
+      arith::AndIOp::create(b, loc, bits, x.integer(0x000fffffffffffff));
+  Value normal =
+      arith::OrIOp::create(b, loc, fraction, x.integer(0x0010000000000000));
   // A subnormal number has no first bit by itself.
   Value zeros = arith::SubIOp::create(
       b, loc, math::CountLeadingZerosOp::create(b, loc, fraction),
-      makeInteger(x, 11));
+      x.integer(11));
   Value moved = arith::ShLIOp::create(b, loc, fraction, zeros);
   Value isSubnormal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                            field, makeInteger(x, 0));
-  Value less = arith::SubIOp::create(b, loc, makeInteger(x, 1), zeros);
+                                            field, x.integer(0));
+  Value less = arith::SubIOp::create(b, loc, x.integer(1), zeros);
   return {arith::SelectOp::create(b, loc, isSubnormal, moved, normal),
           arith::SelectOp::create(b, loc, isSubnormal, less, field)};
 }
 
 /// The division by hand, a bit of the quotient at a time, which is exact.
-Double nv::fmod(Double x, Double y) {
+Double doubles::fmod(Double x, Double y) {
   OpBuilder &b = *x.b;
   Location loc = x.loc;
   Double sizeX = abs(x), sizeY = abs(y);
   auto [m, exponent] = split(sizeX);
   const std::pair<Value, Value> ofY = split(sizeY);
   Value divisor = ofY.first, least = ofY.second;
-  Value zero = makeInteger(x, 0), one = makeInteger(x, 1);
+  Value zero = x.integer(0), one = x.integer(1);
   auto subtract = [&](Value from) -> Value {
     Value rest = arith::SubIOp::create(b, loc, from, divisor);
     Value fits =
@@ -71,11 +67,11 @@ Double nv::fmod(Double x, Double y) {
   // rest * 2^(least - 1075) by two factors, neither of which leaves the range.
   auto power = [&](Value n) {
     Value bits = arith::ShLIOp::create(
-        b, loc, arith::AddIOp::create(b, loc, n, makeInteger(x, 1023)),
-        makeInteger(x, 52));
+        b, loc, arith::AddIOp::create(b, loc, n, x.integer(1023)),
+        x.integer(52));
     return x.with(arith::BitcastOp::create(b, loc, b.getF64Type(), bits));
   };
-  Value n = arith::SubIOp::create(b, loc, least, makeInteger(x, 1075));
+  Value n = arith::SubIOp::create(b, loc, least, x.integer(1075));
   Value half = arith::ShRSIOp::create(b, loc, n, one);
   Double result =
       x.with(arith::UIToFPOp::create(b, loc, b.getF64Type(), rest)) *

@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Doubles.h"
+#include "Common/Doubles.h"
 
 #include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace sardonyx;
-using namespace sardonyx::nv;
+using namespace sardonyx::doubles;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// ln(2) as a sum.
@@ -33,21 +33,10 @@ static SmallVector<double> getReciprocalFactorials(int first, int last,
   return result;
 }
 
-static Value makeInteger(Double x, int64_t value) {
-  return arith::ConstantOp::create(*x.b, x.loc, x.b->getI64IntegerAttr(value));
-}
-
-static Value toBits(Double x) {
-  return arith::BitcastOp::create(*x.b, x.loc, x.b->getI64Type(), x.value);
-}
-
 /// 2^n for a whole number n from -1022 to 1023.
 static Double makePower(Double n) {
-  OpBuilder &b = *n.b;
-  Value whole = arith::FPToSIOp::create(b, n.loc, b.getI64Type(), n.value);
-  whole = arith::AddIOp::create(b, n.loc, whole, makeInteger(n, 1023));
-  whole = arith::ShLIOp::create(b, n.loc, whole, makeInteger(n, 52));
-  return n.with(arith::BitcastOp::create(b, n.loc, b.getF64Type(), whole));
+  return n.fromBits(arith::ShLIOp::create(
+      *n.b, n.loc, n.toInteger(/*bias=*/1023), n.integer(52)));
 }
 
 /// exp(x + low) * 2^shift for a small `low`. Two factors overflow and underflow
@@ -65,10 +54,10 @@ static Double expScaled(Double x, Double low, double shift) {
   return p * makePower(half) * makePower(n - half);
 }
 
-Double nv::exp(Double x) { return expScaled(x, x.constant(0), 0); }
+Double doubles::exp(Double x) { return expScaled(x, x.constant(0), 0); }
 
 /// x * (1 + x/2! + ...) near 0.
-Double nv::expm1(Double x) {
+Double doubles::expm1(Double x) {
   Double series = x * polynomial(x, getReciprocalFactorials(1, 15));
   Value isSmall = abs(x) < 0.35;
   return select(isSmall, series, exp(x) + -1.0);
@@ -90,15 +79,18 @@ static Sum logAsSum(Double x) {
   Location loc = x.loc;
   Value isSmall = x < std::numeric_limits<double>::min();
   Double scaled = select(isSmall, x * 0x1p54, x);
-  Value bits = toBits(scaled);
-  // The exponent of x / sqrt(1/2), whose bits these are.
-  Value above =
-      arith::SubIOp::create(b, loc, bits, makeInteger(x, 0x3fe6a09e667f3bcd));
-  Value e = arith::ShRSIOp::create(b, loc, above, makeInteger(x, 52));
-  Value mantissa = arith::SubIOp::create(
-      b, loc, bits, arith::ShLIOp::create(b, loc, e, makeInteger(x, 52)));
-  Double m = x.with(arith::BitcastOp::create(b, loc, b.getF64Type(), mantissa));
-  Double exponent = x.with(arith::SIToFPOp::create(b, loc, b.getF64Type(), e));
+  Value bits = scaled.toBits();
+  // The exponent of x / sqrt(1/2), whose bits these are, plus 1023.
+  Value above = arith::AddIOp::create(
+      b, loc, bits, x.integer((int64_t(1023) << 52) - 0x3fe6a09e667f3bcd));
+  Value biased = arith::ShRUIOp::create(b, loc, above, x.integer(52));
+  Value e = arith::SubIOp::create(b, loc, biased, x.integer(1023));
+  Double m = x.fromBits(arith::SubIOp::create(
+      b, loc, bits, arith::ShLIOp::create(b, loc, e, x.integer(52))));
+  // As the last bits of a number above 2^52.
+  Double exponent = x.fromBits(arith::OrIOp::create(
+                        b, loc, biased, x.integer(0x4330000000000000))) +
+                    -(0x1p52 + 1023);
   exponent = select(isSmall, exponent + -54.0, exponent);
 
   // m - 1 is exact. What rounding m + 1 took counts in the quotient.
@@ -127,7 +119,7 @@ static Sum logAsSum(Double x) {
   return {high, (sum - high) + tail};
 }
 
-Double nv::log(Double x) {
+Double doubles::log(Double x) {
   Double result = logAsSum(x).high;
   result = select(isEqual(x, kInfinity), x, result);
   result = select(isEqual(x, 0.0), x.constant(-kInfinity), result);
@@ -137,7 +129,7 @@ Double nv::log(Double x) {
 }
 
 /// log(u) for u = 1 + x, and what rounding u took.
-Double nv::log1p(Double x) {
+Double doubles::log1p(Double x) {
   Double u = x + 1.0;
   Double lost = x - (u + -1.0);
   Double result = log(u) + lost / u;
@@ -154,14 +146,13 @@ static std::pair<Value, Value> classify(Double y) {
   Double half = y * 0.5;
   Value isEven = isEqual(round(half), half);
   OpBuilder &b = *y.b;
-  Value one = arith::ConstantIntOp::create(b, y.loc, 1, 1);
-  Value isOdd = arith::AndIOp::create(
-      b, y.loc, isWhole, arith::XOrIOp::create(b, y.loc, isEven, one));
+  Value isOdd = arith::CmpIOp::create(b, y.loc, arith::CmpIPredicate::ult,
+                                      isEven, isWhole);
   return {isWhole, isOdd};
 }
 
 /// exp(y * log(|x|)) with a logarithm that is a sum, and C's special cases.
-Double nv::pow(Double x, Double y) {
+Double doubles::pow(Double x, Double y) {
   OpBuilder &b = *x.b;
   Location loc = x.loc;
   Double size = abs(x);
@@ -185,12 +176,10 @@ Double nv::pow(Double x, Double y) {
   auto [isWhole, isOdd] = classify(y);
   Double none = x.constant(std::numeric_limits<double>::quiet_NaN());
   Value isNegative = x < 0.0;
-  Value isFraction =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, isWhole,
-                            arith::ConstantIntOp::create(b, loc, 0, 1));
-  Value hasNone = arith::AndIOp::create(
-      b, loc, arith::AndIOp::create(b, loc, isNegative, isFraction),
-      abs(x) < kInfinity);
+  Value isNegativeFraction = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::ult, isWhole, isNegative);
+  Value hasNone =
+      arith::AndIOp::create(b, loc, isNegativeFraction, abs(x) < kInfinity);
   result = select(hasNone, none, result);
   result = select(isOdd, copySign(result, x), result);
   result = select(isNaN(x), x, result);
@@ -203,27 +192,27 @@ Double nv::pow(Double x, Double y) {
 
 /// The series near 0, where exp(x) and exp(-x) would cancel. Halves overflow
 /// where the result does.
-Double nv::sinh(Double x) {
+Double doubles::sinh(Double x) {
   Double zero = x.constant(0), z = x * x, size = abs(x);
   Double series = x * polynomial(z, getReciprocalFactorials(1, 21, 2));
   Double halves = expScaled(size, zero, -1) - expScaled(-size, zero, -1);
   return select(size < 1.0, series, copySign(halves, x));
 }
 
-Double nv::cosh(Double x) {
+Double doubles::cosh(Double x) {
   Double zero = x.constant(0), size = abs(x);
   return expScaled(size, zero, -1) + expScaled(-size, zero, -1);
 }
 
 /// t / (t + 2) for t = exp(2 * |x|) - 1, which is 1 from 22 on.
-Double nv::tanh(Double x) {
+Double doubles::tanh(Double x) {
   Double size = abs(x);
   size = select(size > 22.0, x.constant(22.0), size);
   Double t = expm1(size * 2.0);
   return copySign(t / (t + 2.0), x);
 }
 
-Double nv::asinh(Double x) {
+Double doubles::asinh(Double x) {
   Double size = abs(x);
   Double root = sqrt(fma(size, size, x.constant(1)));
   Double near = log1p(size + size * size / (root + 1.0));
@@ -231,7 +220,7 @@ Double nv::asinh(Double x) {
   return copySign(select(size > 0x1p28, far, near), x);
 }
 
-Double nv::acosh(Double x) {
+Double doubles::acosh(Double x) {
   Double t = x + -1.0;
   Double near = log1p(t + sqrt(t * (t + 2.0)));
   Double none = x.constant(std::numeric_limits<double>::quiet_NaN());
@@ -239,7 +228,7 @@ Double nv::acosh(Double x) {
   return select(x < 1.0, none, result);
 }
 
-Double nv::atanh(Double x) {
+Double doubles::atanh(Double x) {
   Double size = abs(x);
   Double half = log1p(size * 2.0 / (1.0 - size)) * 0.5;
   return copySign(half, x);
@@ -248,7 +237,7 @@ Double nv::atanh(Double x) {
 /// Up to 1 the series; from there to 6, where it rounds to 1,
 /// 1 - exp(-x^2) * p((x - 2) / (x + 2)), p being the interpolation of
 /// exp(x^2) * erfc(x) at Chebyshev's nodes (relative error 2.6e-17).
-Double nv::erf(Double x) {
+Double doubles::erf(Double x) {
   SmallVector<double> series;
   for (int k = 20; k >= 0; --k)
     series.push_back((k % 2 ? -1 : 1) * 1.12837916709551257390 /
