@@ -55,6 +55,11 @@ FORMS = {
         "g (uint8[n, 512] x, int8[512, 256] w) => (int32[n, 256] y) { y = MatMulInteger (x, w) }",
         {"mma.sync": 8},
     ),
+    "product of bytes by weights": (
+        f"g (uint8[n, 128] x, uint8 z) => (int32[n, 64] y) <int8[128, 64] w = {{{', '.join(['3'] * 128 * 64)}}}> "
+        "{ y = MatMulInteger (x, w, z) }",
+        {"sm_80": {"mma.sync": 8}, "sm_90a": {**WARPGROUPS, "s32.s8.s8": 4}},
+    ),
     "convolution of f16": (
         "g (float16[n, 64, 56, 56] x, float16[64, 64, 3, 3] w, float16[64] b) => (float16[n, 64, 56, 56] y) "
         "{ c = Conv <pads = [1, 1, 1, 1]> (x, w, b) y = Relu (c) }",

@@ -191,6 +191,62 @@ def test_tf32(tile, tmp_path):
     assert (error <= 2**-10 * size).all() and error.max() > 2**-16 * size.mean()
 
 
+def integers(low, high, dtype, *shape):
+    return RANDOM.integers(low, high, shape).astype(dtype)
+
+
+BYTES = {"u8": (0, 256, np.uint8), "i8": (-128, 128, np.int8)}
+SPELLED = {"u8": "uint8", "i8": "int8"}
+
+
+@pytest.mark.parametrize("kinds", [("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8")], ids="-".join)
+@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 64, 4, 3), (64, 24, 4)], ids=lambda tile: "x".join(map(str, tile)) if tile else "chosen")
+def test_bytes(kinds, tile, tmp_path):
+    """Sums of 32 bits are exact, whichever signs and zero points the operands have."""
+    k, n = 464, 248
+    x = [integers(*BYTES[kinds[0]], m, k) for m in (130, 7, 70)]
+    w, zero = integers(*BYTES[kinds[1]], k, n), integers(*BYTES[kinds[1]], n)
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g ({SPELLED[kinds[0]]}[m, {k}] x) => (int32[m, {n}] y) '
+        f"<{SPELLED[kinds[1]]}[{k}, {n}] w, {SPELLED[kinds[0]]} a = {{3}}, {SPELLED[kinds[1]]}[{n}] z> {{ y = MatMulInteger (x, w, a, z) }}"
+    )
+    for name, array in [("w", w), ("z", zero)]:
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    text = ptx_of(model, tmp_path, "sm_90a")
+    assert "s32.s8.s8" in text and "mma.sync" not in text and ".version 8.0" in text
+    assert "wgmma" not in ptx_of(model, tmp_path, "sm_80")
+    settings = choose(model, plan(*tile, k=128), tmp_path) if tile else {}
+    for given, (y,) in zip(x, run_on_device(model, [{"x": array} for array in x], **settings), strict=True):
+        expected = (given.astype(np.int64) - 3) @ (w.astype(np.int64) - zero)
+        assert (y == expected).all(), np.argwhere(y != expected)[:5]
+
+
+def test_quantized_layers():
+    """Two products of bytes after each other: the first one's results are bytes that the second one's copies read."""
+    x, w1, w2 = numbers((70, 96), np.float32), integers(-128, 128, np.int8, 96, 64), integers(-128, 128, np.int8, 64, 48)
+    model = parser.parse_model(
+        '''<ir_version: 10, opset_import: ["" : 21]> g (float[m, 96] x) => (float[m, 48] y) <int8[96, 64] w1, int8[64, 48] w2, float s = {0.03},
+        uint8 z = {128}, float v = {0.01}, int8 o = {0}, float t = {0.0613}> {
+        a = QuantizeLinear (x, s, z)
+        b = DequantizeLinear (a, s, z)
+        c = DequantizeLinear (w1, v, o)
+        d = MatMul (b, c)
+        e = QuantizeLinear (d, t, z)
+        f = DequantizeLinear (e, t, z)
+        g = DequantizeLinear (w2, v, o)
+        y = MatMul (f, g) }'''
+    )
+    for name, array in [("w1", w1), ("w2", w2)]:
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    ((y,),) = run_on_device(model, [{"x": x}])
+    a = np.clip(np.rint(x / np.float32(0.03)), -128, 127).astype(np.int64)
+    d = (a @ w1).astype(np.float64) * (np.float64(np.float32(0.03)) * np.float32(0.01))
+    e = np.clip(np.rint(d / np.float32(0.0613)), -128, 127)
+    expected = e @ w2.astype(np.float64) * (np.float64(np.float32(0.0613)) * np.float32(0.01))
+    # Where a number is almost half way the first layer may round it the other way.
+    assert np.abs(y - expected).max() <= 0.0613 * 0.01 * 128 * 2 and np.abs(y - expected).mean() < 1e-3
+
+
 def test_what_is_chosen(tmp_path):
     """Rows that no copy of the hardware's begins at, few rows and other devices have another form."""
     text = ptx_of(product("f16", 512, 256)[0], tmp_path, "sm_90a")

@@ -141,3 +141,30 @@ func.func private @k2(%a: !x, %w: !w, %b: !b, %c: !y) attributes {sdx.kernel,
   return
 }
 }
+
+// -----
+
+!x = memref<128x256xi8, #gpu.address_space<global>>
+!w = memref<128x256xi8, #gpu.address_space<global>>
+!y = memref<128x128xi32, #gpu.address_space<global>>
+
+// Bytes are summed up in 32 bits, 32 of them at a time.
+// CHECK-LABEL: func private @k3
+// CHECK: nv.tensor_map %arg0 {{.*}} box [128, 64] swizzle 128
+// CHECK: nv.tensor_map %arg1 {{.*}} box [128, 64] swizzle 128
+// CHECK: nv.tensor_map %arg2 {{.*}} box [32, 64] swizzle 128 : memref<128x128xi32
+// CHECK-COUNT-4: nvvm.wgmma.mma_async {{.*}}<m = 64, n = 64, k = 32>, D[<s32>, <one>], A[<s8>, {{.*}}], B[<s8>, {{.*}}]
+// CHECK: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @k3(%a: !x, %w: !w, %c: !y) attributes {sdx.kernel,
+    nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 128, part_m = 64, part_n = 64, stages = 4>} {
+  %zero = arith.constant 0 : i32
+  %ta = bufferization.to_tensor %a restrict : !x to tensor<128x256xi8>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<128x256xi8>
+  %e = tensor.empty() : tensor<128x128xi32>
+  %z = linalg.fill ins(%zero : i32) outs(%e : tensor<128x128xi32>) -> tensor<128x128xi32>
+  %r = sdx.matmul ins(%ta, %tw : tensor<128x256xi8>, tensor<128x256xi8>) outs(%z : tensor<128x128xi32>) {transposed} -> tensor<128x128xi32>
+  bufferization.materialize_in_destination %r in restrict writable %c : (tensor<128x128xi32>, !y) -> ()
+  return
+}
+}

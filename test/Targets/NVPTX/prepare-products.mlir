@@ -39,6 +39,53 @@ func.func @bytes(%x: tensor<?x64xi8>, %w: tensor<64x32xi8>, %z: tensor<?x32xi32>
 
 // -----
 
+// Warpgroups multiply bytes that all have a sign: weights stay as they are, and
+// what the flipped bits of the other side take away is added again.
+// CHECK-LABEL: func @signs
+// CHECK-SAME: %[[X:.*]]: tensor<?x64xi8>, %[[Z:.*]]: tensor<?x32xi32>
+// CHECK: %[[W:.*]] = arith.constant dense<3>
+// CHECK: %[[T:.*]] = linalg.transpose ins(%[[W]] : tensor<64x32xi8>)
+// CHECK: %[[SUMS:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[W]]
+// CHECK: %[[FLIPPED:.*]] = linalg.generic {{.*}} ins(%[[X]]
+// CHECK: arith.xori %{{.*}}, %c-128_i8
+// CHECK: %[[R:.*]] = sdx.matmul ins(%[[FLIPPED]], %[[T]] : tensor<?x64xi8>, tensor<32x64xi8>) {{.*}} {transposed}
+// CHECK: linalg.generic {{.*}} ins(%[[R]], %[[SUMS]]
+// CHECK: arith.muli %{{.*}}, %c128_i32
+// CHECK: arith.addi
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func @signs(%x: tensor<?x64xi8>, %z: tensor<?x32xi32>) -> tensor<?x32xi32> {
+  %w = arith.constant dense<3> : tensor<64x32xi8>
+  %r = sdx.matmul ins(%x, %w : tensor<?x64xi8>, tensor<64x32xi8>)
+      outs(%z : tensor<?x32xi32>) {lhs_unsigned} -> tensor<?x32xi32>
+  return %r : tensor<?x32xi32>
+}
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+
+// Bytes that had been flipped are those from before.
+// CHECK-LABEL: func @twice
+// CHECK-SAME: %[[X:[^:]*]]: tensor<?x64xi8>
+// CHECK: sdx.matmul ins(%[[X]], %{{.*}} : tensor<?x64xi8>, tensor<32x64xi8>) {{.*}} {transposed}
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func @twice(%x: tensor<?x64xi8>, %w: tensor<32x64xi8>, %e: tensor<?x64xi8>, %z: tensor<?x32xi32>) -> tensor<?x32xi32> {
+  %f = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x64xi8>) outs(%e : tensor<?x64xi8>) {
+  ^bb0(%in: i8, %out: i8):
+    %c = arith.constant -128 : i8
+    %0 = arith.xori %in, %c : i8
+    linalg.yield %0 : i8
+  } -> tensor<?x64xi8>
+  %r = sdx.matmul ins(%f, %w : tensor<?x64xi8>, tensor<32x64xi8>)
+      outs(%z : tensor<?x32xi32>) {lhs_unsigned, transposed} -> tensor<?x32xi32>
+  return %r : tensor<?x32xi32>
+}
+}
+
+// -----
+
 // What has no tiles is loops.
 // CHECK-LABEL: func @mixed
 // CHECK-NOT: sdx.matmul

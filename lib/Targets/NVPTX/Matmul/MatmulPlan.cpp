@@ -327,20 +327,19 @@ static std::string whyNoWindows(nv::ConvOp op) {
   return "";
 }
 
-/// Why warpgroups cannot multiply what the operation does, the end of a
-/// sentence; empty where they can.
-static std::string whyNoWarpgroups(Operation *op, TargetAttr target) {
+/// Why warpgroups cannot multiply what the operation does, as these `types`;
+/// the end of a sentence, empty where they can.
+static std::string whyNoWarpgroups(Operation *op, const ProductTypes &types,
+                                   TargetAttr target) {
   if (!target.hasWgmma())
     return "no warpgroups of " + target.getChip() + " multiply";
   auto matmul = dyn_cast<sdx::MatmulOp>(op);
   auto conv = dyn_cast<nv::ConvOp>(op);
-  const ProductTypes types = nv::getProductTypes(op);
   const bool areHalves = types.lhs.isF16() || types.lhs.isBF16();
-  // Bytes of which only one side has a sign would need PTX 8.4, and so a newer
-  // driver.
-  if ((!matmul && !conv) || findForm(op) != ProductForm::Mma ||
-      types.lhs.isInteger())
-    return "warpgroups multiply matrices of f16, bf16 and tf32";
+  if ((!matmul && !conv) || findForm(op) != ProductForm::Mma)
+    return "warpgroups multiply matrices of f16, bf16, tf32 and bytes";
+  if (types.isLhsUnsigned != types.isRhsUnsigned)
+    return "warpgroups multiply bytes that all have a sign, or none";
   if (!areHalves && !types.transposed)
     return "warpgroups multiply tf32 by what is [N,K]";
   if (conv)
@@ -354,8 +353,21 @@ static std::string whyNoWarpgroups(Operation *op, TargetAttr target) {
   return "";
 }
 
+static std::string whyNoWarpgroups(Operation *op, TargetAttr target) {
+  return whyNoWarpgroups(op, nv::getProductTypes(op), target);
+}
+
 /// Rows for which the tiles of warpgroups, which have 64, are not mostly empty.
 static constexpr int64_t kLeastGroupRows = 17;
+
+bool nv::wantsSignedBytes(sdx::MatmulOp op, TargetAttr target) {
+  ProductTypes types = getProductTypes(op);
+  if (!types.lhs.isInteger(8) || !types.isLhsUnsigned || types.isRhsUnsigned)
+    return false;
+  types.isLhsUnsigned = false;
+  return getExtent(op).m >= kLeastGroupRows &&
+         whyNoWarpgroups(op, types, target).empty();
+}
 
 std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
   std::optional<ProductForm> form = findForm(op);
@@ -443,6 +455,9 @@ static std::string whyNotRows(const ProductTypes &types, MatmulPlanAttr plan) {
     return "tile_k is " + std::to_string(row);
   if (!types.transposed && plan.getTileN() % row)
     return "tile_n is a multiple of " + std::to_string(row);
+  // The instructions of bytes have fewer sizes.
+  if (types.lhs.isInteger() && plan.getTileN() > 24 && plan.getTileN() % 16)
+    return "tile_n is a multiple of 16";
   return "";
 }
 

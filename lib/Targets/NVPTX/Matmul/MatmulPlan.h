@@ -21,6 +21,9 @@ namespace sardonyx::nv {
 bool hasTiles(sdx::MatmulOp op);
 bool hasTiles(sdx::ConvOp op);
 bool hasTiles(ConvOp op);
+/// Whether a product of unsigned by signed bytes, [.,K] both, is worth having
+/// signs on both sides.
+bool wantsSignedBytes(sdx::MatmulOp op, TargetAttr target);
 /// Whether a convolution of so many filters, and channels of a group, would
 /// have them as an nv.conv.
 bool hasLastTiles(mlir::Operation *conv, mlir::Type element, mlir::Type sum,

@@ -18,10 +18,14 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-static NVVM::WGMMATypes typeOf(Type type) {
+static NVVM::WGMMATypes typeOf(Type type, bool isUnsigned) {
   if (type.isF16())
     return NVVM::WGMMATypes::f16;
-  return type.isBF16() ? NVVM::WGMMATypes::bf16 : NVVM::WGMMATypes::tf32;
+  if (type.isBF16())
+    return NVVM::WGMMATypes::bf16;
+  if (type.isF32())
+    return NVVM::WGMMATypes::tf32;
+  return isUnsigned ? NVVM::WGMMATypes::u8 : NVVM::WGMMATypes::s8;
 }
 
 Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
@@ -43,7 +47,9 @@ Value WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b, Value lhs,
     };
     sums = NVVM::WgmmaMmaAsyncOp::create(
         b, sums.getType(), sums, advance(lhs, lhsStep), advance(rhs, rhsStep),
-        shape, typeOf(types.lhs), typeOf(types.rhs), NVVM::WGMMATypes::f32,
+        shape, typeOf(types.lhs, types.isLhsUnsigned),
+        typeOf(types.rhs, types.isRhsUnsigned),
+        types.sum.isF32() ? NVVM::WGMMATypes::f32 : NVVM::WGMMATypes::s32,
         NVVM::WGMMAScaleOut::one, NVVM::WGMMAScaleIn::one,
         NVVM::WGMMAScaleIn::one, NVVM::MMALayout::row,
         types.transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
