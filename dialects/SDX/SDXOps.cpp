@@ -237,11 +237,12 @@ LogicalResult DequantMatmulOp::verify() {
   ShapedType lhs = getLhs().getType(), weights = getWeights().getType();
   ShapedType scales = getScales().getType(), init = getInit().getType();
   Type element = lhs.getElementType();
+  const bool areCodes = element.isInteger(8) && getElement() && getBits() == 8;
   if (lhs.getRank() != 2 || init.getRank() != 2 ||
-      !(element.isF32() || element.isF16() || element.isBF16()) ||
+      !(element.isF32() || element.isF16() || element.isBF16() || areCodes) ||
       !init.getElementType().isF32())
-    return emitOpError(
-        "lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32");
+    return emitOpError("lhs must be [M,K] of f32, f16 or bf16, or of i8 where "
+                       "'element' has eight bits, and init [M,N] of f32");
   int64_t bits = getBits(), block = getBlock();
   if (bits != 2 && bits != 4 && bits != 8)
     return emitOpError("'bits' must be 2, 4 or 8, got ") << bits;

@@ -97,7 +97,8 @@ def SDX_DequantMatmulOp : SDX_DpsOp<"dequant_matmul", [
 
     With `element` the weights are floats of that type, f4E2M1FN, f8E4M3FN or
     f8E5M2, in the place of integers, and have no zero points. f8E4M3FN is taken
-    to have no NaN: its code counts as 480.
+    to have no NaN: its code counts as 480. Where they have eight bits `lhs` may
+    be such floats, too, as i8; those of f8E4M3FN have a NaN.
 
     ```mlir
     %t = sdx.dequant_matmul

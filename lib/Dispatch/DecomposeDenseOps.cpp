@@ -381,6 +381,38 @@ Value sardonyx::convertToF32(ImplicitLocOpBuilder &b, Value number) {
   return number;
 }
 
+/// The f32 that floats of eight bits, as i8, stand for.
+static Value decodeBytes(ImplicitLocOpBuilder &b, Value bytes, FloatType type) {
+  constexpr int64_t kNaN = 0x7f;
+  auto shape = cast<RankedTensorType>(bytes.getType());
+  Value empty = tensor::EmptyOp::create(
+      b, tensor::getMixedSizes(b, b.getLoc(), bytes), b.getF32Type());
+  AffineMap map = b.getMultiDimIdentityMap(shape.getRank());
+  SmallVector<IteratorType> kinds(shape.getRank(), IteratorType::parallel);
+  return linalg::GenericOp::create(
+             b, TypeRange(empty.getType()), bytes, empty,
+             ArrayRef<AffineMap>{map, map}, kinds,
+             [&](OpBuilder &body, Location loc, ValueRange args) {
+               ImplicitLocOpBuilder s(loc, body);
+               Value code = arith::ExtUIOp::create(s, s.getI32Type(), args[0]);
+               Value number = decodeSmallFloat(s, code, type);
+               if (isa<Float8E4M3FNType>(type)) {
+                 auto word = [&](int64_t value) -> Value {
+                   return arith::ConstantIntOp::create(s, s.getI32Type(),
+                                                       value);
+                 };
+                 Value isNaN = arith::CmpIOp::create(
+                     s, arith::CmpIPredicate::eq,
+                     arith::AndIOp::create(s, code, word(kNaN)), word(kNaN));
+                 Value nan = arith::ConstantOp::create(
+                     s, s.getF32FloatAttr(std::nanf("")));
+                 number = arith::SelectOp::create(s, isNaN, nan, number);
+               }
+               linalg::YieldOp::create(s, number);
+             })
+      .getResult(0);
+}
+
 /// The weights as f32 [N,K], then the product.
 static Value decomposeDequant(ImplicitLocOpBuilder &b,
                               sdx::DequantMatmulOp op) {
@@ -427,7 +459,10 @@ static Value decomposeDequant(ImplicitLocOpBuilder &b,
                 s, arith::MulFOp::create(s, scale, number).getResult());
           })
           .getResult(0);
-  auto product = sdx::MatmulOp::create(b, op.getLhs(), weights, op.getInit(),
+  Value lhs = op.getLhs();
+  if (getElementTypeOrSelf(lhs).isInteger(8))
+    lhs = decodeBytes(b, lhs, cast<FloatType>(*op.getElement()));
+  auto product = sdx::MatmulOp::create(b, lhs, weights, op.getInit(),
                                        /*transposed=*/true);
   Value result = decomposeMatmul(b, product);
   product.erase();

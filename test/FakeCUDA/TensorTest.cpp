@@ -1,4 +1,5 @@
 #include "PtxTest.h"
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace sardonyx::fakecuda;
@@ -247,6 +248,59 @@ TEST(Tensor, RefusesWhatIsNoMap) {
   uint64_t zeros = kernel.put(std::vector<uint64_t>(16));
   std::string fault = kernel.run({zeros}, 1, 1, 16392);
   EXPECT_NE(fault.find("isn't a tensor map"), std::string::npos) << fault;
+}
+
+/// Each float of eight bits times 1, by its code: row m of A has code m + 64 *
+/// `part` at k = 0 and zeros behind it, column 0 of B is 1.
+static std::vector<float> decodeByWarpgroups(const std::string &type,
+                                             uint8_t one, unsigned part) {
+  std::string body =
+      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
+      "ld.param.b64 %rd3, [p2];\nmov.b32 %r1, 0;\n" +
+      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], [dynamic+16384];\n" +
+                      kCopy +
+                      "[dynamic+8192], [%rd2, {%r1, %r1}], [dynamic+16384];",
+                  8192 + 1024) +
+      "mov.b64 %rd10, 0x4000004000010000;\nor.b64 %rd11, %rd10, 512;\n"
+      "mov.pred %p3, 0;\nwgmma.fence.sync.aligned;\n"
+      "wgmma.mma_async.sync.aligned.m64n8k32.f32." +
+      type + "." + type + R"( {%f0, %f1, %f2, %f3}, %rd10, %rd11, %p3, 1, 1;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    mul.wide.u32 %rd4, %r31, 16;
+    add.s64 %rd3, %rd3, %rd4;
+    st.global.v4.f32 [%rd3], {%f0, %f1, %f2, %f3};)";
+  PtxKernel kernel(body, 3, kShared);
+  EXPECT_EQ(kernel.error, "");
+  // Two floats in the place of a half.
+  std::vector<uint16_t> left(64 * 64), right(8 * 64);
+  for (unsigned m = 0; m < 64; ++m)
+    left[m * 64] = uint16_t(m + 64 * part);
+  right[0] = one;
+  uint64_t mapA = makeMap(kernel, left, 64), mapB = makeMap(kernel, right, 8);
+  uint64_t out = kernel.put(std::vector<float>(512));
+  EXPECT_EQ(kernel.run({mapA, mapB, out}, 128, 1, 16392), "");
+  auto result = kernel.get<float>(out, 512);
+  std::vector<float> values;
+  for (size_t m = 0; m < 64; ++m)
+    values.push_back(result[(m / 16 * 32 + m % 8 * 4) * 4 + m % 16 / 8 * 2]);
+  return values;
+}
+
+TEST(Tensor, WarpgroupsMultiplyFloatsOfEightBits) {
+  const std::vector<float> zeros = decodeByWarpgroups("e4m3", 0x38, 0);
+  EXPECT_EQ(zeros[0], 0.0f);
+  EXPECT_EQ(zeros[1], std::ldexp(1.0f, -9));
+  EXPECT_EQ(zeros[9], 9 * std::ldexp(1.0f, -9));
+  const std::vector<float> e4m3 = decodeByWarpgroups("e4m3", 0x38, 1);
+  EXPECT_EQ(e4m3[0x7e - 64], 448.0f);
+  EXPECT_TRUE(std::isnan(e4m3[0x7f - 64]));
+  EXPECT_EQ(decodeByWarpgroups("e4m3", 0x38, 3)[0xc0 - 192], -2.0f);
+  const std::vector<float> e5m2 = decodeByWarpgroups("e5m2", 0x3c, 1);
+  EXPECT_EQ(e5m2[0x7b - 64], 57344.0f);
+  EXPECT_EQ(e5m2[0x7c - 64], INFINITY);
+  EXPECT_TRUE(std::isnan(e5m2[0x7d - 64]));
+  EXPECT_EQ(decodeByWarpgroups("e5m2", 0x3c, 0)[3], 3 * std::ldexp(1.0f, -16));
 }
 
 TEST(Tensor, WarpgroupsMultiply) {

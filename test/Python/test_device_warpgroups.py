@@ -247,6 +247,65 @@ def test_quantized_layers():
     assert np.abs(y - expected).max() <= 0.0613 * 0.01 * 128 * 2 and np.abs(y - expected).mean() < 1e-3
 
 
+def quantized(dtype, name, array):
+    """A tensor of floats of eight bits of these numbers."""
+    made = TensorProto()
+    made.name, made.data_type, made.raw_data = name, BYTE_FLOATS[dtype], array.tobytes()
+    made.dims.extend(array.shape)
+    return made
+
+
+BYTE_FLOATS = {ml_dtypes.float8_e4m3fn: TensorProto.FLOAT8E4M3FN, ml_dtypes.float8_e5m2: TensorProto.FLOAT8E5M2}
+
+
+@pytest.mark.parametrize("dtype", BYTE_FLOATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 64, 3, 2)], ids=lambda tile: "x".join(map(str, tile)) if tile else "chosen")
+@pytest.mark.parametrize("scales", ["one", "columns", "rows", "batch"])
+def test_byte_floats(dtype, tile, scales, tmp_path):
+    """Both operands dequantised, with one scale or one of each row and column: multiplied as they are, and scaled afterwards."""
+    k, n, m, batch = 336, 200, 70, (2,) if scales == "batch" else ()
+    w = numbers((k, n), np.float32).astype(dtype)
+    w[0, 0] = np.nan
+    ofColumns = RANDOM.uniform(0.5, 2, n).astype(np.float32) if scales == "columns" else np.float32(0.5)
+    ofRows = RANDOM.uniform(0.5, 2, m).astype(np.float32) if scales == "rows" else np.float32(0.25)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], axis=0),
+        helper.make_node("DequantizeLinear", ["q", "s"], ["a"], axis=0),
+        helper.make_node("DequantizeLinear", ["w", "t"], ["b"], axis=1),
+        helper.make_node("MatMul", ["a", "b"], ["p"]),
+        helper.make_node("Relu", ["p"], ["y"]),
+    ]
+    rows = m if scales == "rows" else "m"
+    zero = quantized(dtype, "z", np.zeros(ofRows.shape, dtype))
+    tensors = [quantized(dtype, "w", w), zero, numpy_helper.from_array(ofRows, "s"), numpy_helper.from_array(ofColumns, "t")]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [*batch, rows, k])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [*batch, rows, n])],
+        tensors,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    name = "e4m3" if dtype is ml_dtypes.float8_e4m3fn else "e5m2"
+    assert f"f32.{name}.{name}" in ptx_of(model, tmp_path, "sm_90a")
+    assert "wgmma" not in ptx_of(model, tmp_path, "sm_80")
+    settings = choose(model, plan(*tile, k=128), tmp_path) if tile else {}
+    x = numbers((*batch, m, k), np.float32)
+    column = ofRows[:, None] if ofRows.ndim else ofRows
+    a = (x / column).astype(dtype).astype(np.float64)
+    expected = np.maximum(a @ w.astype(np.float64) * column * ofColumns, 0)
+    bound = 2**-20 * (np.abs(a) @ np.abs(w.astype(np.float64))) * column * ofColumns
+    for options in (settings, {"plan": str(write_loops(tmp_path))}):
+        ((y,),) = run_on_device(model, [{"x": x}], **options)
+        assert np.isnan(y[..., 0]).all() and (np.abs(y - expected)[..., 1:] <= bound[..., 1:]).all()
+
+
+def write_loops(folder):
+    """A plan by which the model's kernels are plain loops."""
+    (folder / "loops").write_text("* #nv.loops\n")
+    return folder / "loops"
+
+
 def test_what_is_chosen(tmp_path):
     """Rows that no copy of the hardware's begins at, few rows and other devices have another form."""
     text = ptx_of(product("f16", 512, 256)[0], tmp_path, "sm_90a")

@@ -9,6 +9,7 @@
 #define SARDONYX_TOOLS_FAKECUDA_FRAGMENTS_H
 
 #include "Numbers.h"
+#include <cmath>
 
 namespace sardonyx::fakecuda {
 
@@ -50,6 +51,28 @@ struct BrainElement {
   static constexpr unsigned kEach = 2;
   static float load(uint64_t bits, unsigned i) {
     return bfloatToFloat(uint16_t(bits >> (16 * i)));
+  }
+};
+
+/// Floats of eight bits: a sign, an exponent and so many bits of a mantissa.
+/// Those of three bits have no infinity, and a NaN where all bits are 1.
+template <unsigned Mantissa> struct ByteFloatElement {
+  static constexpr unsigned kEach = 4;
+  static float load(uint64_t bits, unsigned i) {
+    const unsigned code = bits >> (8 * i) & 0xff, magnitude = code & 0x7f;
+    const unsigned fraction = magnitude & ((1u << Mantissa) - 1);
+    const int exponent = int(magnitude >> Mantissa);
+    constexpr int kBias = (1 << (6 - Mantissa)) - 1,
+                  kLast = (1 << (7 - Mantissa)) - 1;
+    float value = exponent
+                      ? std::ldexp(float(fraction + (1u << Mantissa)),
+                                   exponent - kBias - int(Mantissa))
+                      : std::ldexp(float(fraction), 1 - kBias - int(Mantissa));
+    if (Mantissa == 3 ? magnitude == 0x7f : exponent == kLast && fraction)
+      value = NAN;
+    else if (Mantissa != 3 && exponent == kLast)
+      value = INFINITY;
+    return code & 0x80 ? -value : value;
   }
 };
 

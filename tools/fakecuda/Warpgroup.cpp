@@ -144,6 +144,21 @@ static void runWarpgroup(Warp &warp, const Instruction &instruction) {
 
 static void runNothing(Warp &, const Instruction &) {}
 
+/// Of floats of eight bits.
+static Handler findByteFloats(const std::string &a, const std::string &b) {
+  using Long = ByteFloatElement<3>;
+  using Wide = ByteFloatElement<2>;
+  if (a == "e4m3")
+    return b == "e4m3"   ? runWarpgroup<Long, Long, FloatElement>
+           : b == "e5m2" ? runWarpgroup<Long, Wide, FloatElement>
+                         : nullptr;
+  if (a == "e5m2")
+    return b == "e4m3"   ? runWarpgroup<Wide, Long, FloatElement>
+           : b == "e5m2" ? runWarpgroup<Wide, Wide, FloatElement>
+                         : nullptr;
+  return nullptr;
+}
+
 static Handler findProduct(const std::string &sum, const std::string &a,
                            const std::string &b) {
   if (a == "f16" && b == "f16")
@@ -158,7 +173,7 @@ static Handler findProduct(const std::string &sum, const std::string &a,
     return runWarpgroup<SignedElement, SignedElement, WordElement>;
   if (sum == "s32" && a == "u8" && b == "u8")
     return runWarpgroup<UnsignedElement, UnsignedElement, WordElement>;
-  return nullptr;
+  return sum == "f32" ? findByteFloats(a, b) : nullptr;
 }
 
 // wgmma.mma_async.sync.aligned.SHAPE.D.A.B d, a, b, p{, negations{,

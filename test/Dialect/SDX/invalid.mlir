@@ -145,7 +145,7 @@ func.func @batches_of_rhs(%a: tensor<?x8x16xf32>, %b: tensor<3x16x40xf32>, %c: t
 // -----
 
 func.func @dequant_batches(%a: tensor<1x8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32}}
+  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, or of i8 where 'element' has eight bits, and init [M,N] of f32}}
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<1x8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
   return
 }
@@ -153,7 +153,7 @@ func.func @dequant_batches(%a: tensor<1x8x48xf32>, %w: tensor<40x2x16xi8>, %s: t
 // -----
 
 func.func @dequant_into_batches(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<1x8x40xf32>) {
-  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32}}
+  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, or of i8 where 'element' has eight bits, and init [M,N] of f32}}
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<1x8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<1x8x40xf32>
   return
 }
@@ -161,7 +161,7 @@ func.func @dequant_into_batches(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s
 // -----
 
 func.func @dequant_f64(%a: tensor<8x48xf64>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf32>) {
-  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32}}
+  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, or of i8 where 'element' has eight bits, and init [M,N] of f32}}
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf64>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf32>
   return
 }
@@ -169,7 +169,7 @@ func.func @dequant_f64(%a: tensor<8x48xf64>, %w: tensor<40x2x16xi8>, %s: tensor<
 // -----
 
 func.func @dequant_into_f64(%a: tensor<8x48xf32>, %w: tensor<40x2x16xi8>, %s: tensor<40x2xf32>, %c: tensor<8x40xf64>) {
-  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, and init [M,N] of f32}}
+  // expected-error@+1 {{lhs must be [M,K] of f32, f16 or bf16, or of i8 where 'element' has eight bits, and init [M,N] of f32}}
   %0 = sdx.dequant_matmul ins(%a, %w, %s : tensor<8x48xf32>, tensor<40x2x16xi8>, tensor<40x2xf32>) outs(%c : tensor<8x40xf64>) {bits = 4 : i64, block = 32 : i64} -> tensor<8x40xf64>
   return
 }

@@ -84,3 +84,40 @@ func.func private @open_rows(%x: !x, %w: !w, %s: !s, %p: !z, %y: !y) attributes 
   return
 }
 }
+
+// -----
+
+!x = memref<?x512xi8, #gpu.address_space<global>>
+!w = memref<256x1x512xi8, #gpu.address_space<global>>
+!s = memref<256x1xf32, #gpu.address_space<global>>
+!y = memref<?x256xf32, #gpu.address_space<global>>
+
+// Floats of eight bits on both sides are multiplied by warpgroups, and each sum
+// is scaled before it is stored.
+// CHECK-LABEL: func private @byte_floats
+// CHECK: nv.tensor_map %arg0 {{.*}} box [128, 64] swizzle 128
+// CHECK: nv.tensor_map %arg1 {{.*}} box [128, 64] swizzle 128 : memref<256x1x512xi8
+// CHECK: nv.tensor_map %arg3 {{.*}} box [32, 64] swizzle 128
+// CHECK-COUNT-4: nvvm.wgmma.mma_async {{.*}}<m = 64, n = 64, k = 32>, D[<f32>, {{.*}}], A[<e4m3>, {{.*}}], B[<e4m3>, {{.*}}]
+// CHECK: %[[SCALE:.*]] = memref.load %arg2
+// CHECK: arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK: nv.threads = 256 : i64
+// CHECK-NOT: scf.parallel
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @byte_floats(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.kernel,
+    nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 128, part_m = 64, part_n = 64, stages = 4>} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<?x512xi8>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<256x1x512xi8>
+  %ts = bufferization.to_tensor %s restrict : !s to tensor<256x1xf32>
+  %m = memref.dim %y, %c0 : !y
+  %e = tensor.empty(%m) : tensor<?x256xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<?x256xf32>) -> tensor<?x256xf32>
+  %r = sdx.dequant_matmul ins(%tx, %tw, %ts : tensor<?x512xi8>, tensor<256x1x512xi8>, tensor<256x1xf32>)
+      outs(%z : tensor<?x256xf32>) {bits = 8 : i64, block = 512 : i64, element = f8E4M3FN} -> tensor<?x256xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<?x256xf32>, !y) -> ()
+  return
+}
+}

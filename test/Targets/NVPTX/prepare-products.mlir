@@ -86,6 +86,157 @@ func.func @twice(%x: tensor<?x64xi8>, %w: tensor<32x64xi8>, %e: tensor<?x64xi8>,
 
 // -----
 
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#one = affine_map<(d0, d1) -> ()>
+
+// Numbers that floats of eight bits stand for are multiplied as these by weights
+// of the same type, and scaled afterwards.
+// CHECK-LABEL: func @byte_floats
+// CHECK-SAME: %[[X:[^:]*]]: tensor<?x64xi8>, %[[S:[^:]*]]: tensor<f32>
+// CHECK: %[[R:.*]] = sdx.dequant_matmul ins(%[[X]], %{{.*}}, %{{.*}} : tensor<?x64xi8>, tensor<32x1x64xi8>, tensor<32x1xf32>) {{.*}} element = f8E4M3FN
+// CHECK: linalg.generic {{.*}} ins(%[[R]], %[[S]]
+// CHECK: arith.mulf
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func @byte_floats(%x: tensor<?x64xi8>, %s: tensor<f32>, %w: tensor<32x1x64xi8>, %t: tensor<32x1xf32>,
+                  %e: tensor<?x64xf32>, %m: index) -> tensor<?x32xf32> {
+  %c127 = arith.constant 127 : i32
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %c20 = arith.constant 20 : i32
+  %c31 = arith.constant 31 : i32
+  %rebase = arith.constant 1006632960 : i32
+  %least = arith.constant 0.001953125 : f32
+  %nan = arith.constant 2143289344 : i32
+  %zero = arith.constant 0.0 : f32
+  %a = linalg.generic {indexing_maps = [#id, #one, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x64xi8>, tensor<f32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%in: i8, %q: f32, %out: f32):
+    %0 = arith.extui %in : i8 to i32
+    %1 = arith.andi %0, %c127 : i32
+    %2 = arith.shrui %0, %c7 : i32
+    %3 = arith.shli %2, %c31 : i32
+    %4 = arith.shli %1, %c20 : i32
+    %5 = arith.addi %4, %rebase : i32
+    %6 = arith.uitofp %1 : i32 to f32
+    %7 = arith.mulf %6, %least : f32
+    %8 = arith.bitcast %7 : f32 to i32
+    %9 = arith.cmpi ult, %1, %c8 : i32
+    %10 = arith.select %9, %8, %5 : i32
+    %11 = arith.ori %10, %3 : i32
+    %12 = arith.cmpi eq, %1, %c127 : i32
+    %13 = arith.select %12, %nan, %11 : i32
+    %14 = arith.bitcast %13 : i32 to f32
+    %15 = arith.mulf %14, %q : f32
+    linalg.yield %15 : f32
+  } -> tensor<?x64xf32>
+  %o = tensor.empty(%m) : tensor<?x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%o : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %r = sdx.dequant_matmul ins(%a, %w, %t : tensor<?x64xf32>, tensor<32x1x64xi8>, tensor<32x1xf32>)
+      outs(%z : tensor<?x32xf32>) {bits = 8 : i64, block = 64 : i64, element = f8E4M3FN} -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#one = affine_map<(d0, d1) -> ()>
+
+// Those of another type than the weights' are not, and none where warpgroups do
+// not multiply.
+// CHECK-LABEL: func @other_floats
+// CHECK-NOT: sdx.dequant_matmul
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func @other_floats(%x: tensor<?x64xi8>, %s: tensor<f32>, %w: tensor<32x1x64xi8>, %t: tensor<32x1xf32>,
+                  %e: tensor<?x64xf32>, %m: index) -> tensor<?x32xf32> {
+  %c127 = arith.constant 127 : i32
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %c20 = arith.constant 20 : i32
+  %c31 = arith.constant 31 : i32
+  %rebase = arith.constant 1006632960 : i32
+  %least = arith.constant 0.001953125 : f32
+  %nan = arith.constant 2143289344 : i32
+  %zero = arith.constant 0.0 : f32
+  %a = linalg.generic {indexing_maps = [#id, #one, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x64xi8>, tensor<f32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%in: i8, %q: f32, %out: f32):
+    %0 = arith.extui %in : i8 to i32
+    %1 = arith.andi %0, %c127 : i32
+    %2 = arith.shrui %0, %c7 : i32
+    %3 = arith.shli %2, %c31 : i32
+    %4 = arith.shli %1, %c20 : i32
+    %5 = arith.addi %4, %rebase : i32
+    %6 = arith.uitofp %1 : i32 to f32
+    %7 = arith.mulf %6, %least : f32
+    %8 = arith.bitcast %7 : f32 to i32
+    %9 = arith.cmpi ult, %1, %c8 : i32
+    %10 = arith.select %9, %8, %5 : i32
+    %11 = arith.ori %10, %3 : i32
+    %12 = arith.cmpi eq, %1, %c127 : i32
+    %13 = arith.select %12, %nan, %11 : i32
+    %14 = arith.bitcast %13 : i32 to f32
+    %15 = arith.mulf %14, %q : f32
+    linalg.yield %15 : f32
+  } -> tensor<?x64xf32>
+  %o = tensor.empty(%m) : tensor<?x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%o : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %r = sdx.dequant_matmul ins(%a, %w, %t : tensor<?x64xf32>, tensor<32x1x64xi8>, tensor<32x1xf32>)
+      outs(%z : tensor<?x32xf32>) {bits = 8 : i64, block = 64 : i64, element = f8E5M2} -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
+}
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#one = affine_map<(d0, d1) -> ()>
+
+// CHECK-LABEL: func @older_device
+// CHECK-NOT: sdx.dequant_matmul
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func @older_device(%x: tensor<?x64xi8>, %s: tensor<f32>, %w: tensor<32x1x64xi8>, %t: tensor<32x1xf32>,
+                  %e: tensor<?x64xf32>, %m: index) -> tensor<?x32xf32> {
+  %c127 = arith.constant 127 : i32
+  %c7 = arith.constant 7 : i32
+  %c8 = arith.constant 8 : i32
+  %c20 = arith.constant 20 : i32
+  %c31 = arith.constant 31 : i32
+  %rebase = arith.constant 1006632960 : i32
+  %least = arith.constant 0.001953125 : f32
+  %nan = arith.constant 2143289344 : i32
+  %zero = arith.constant 0.0 : f32
+  %a = linalg.generic {indexing_maps = [#id, #one, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<?x64xi8>, tensor<f32>) outs(%e : tensor<?x64xf32>) {
+  ^bb0(%in: i8, %q: f32, %out: f32):
+    %0 = arith.extui %in : i8 to i32
+    %1 = arith.andi %0, %c127 : i32
+    %2 = arith.shrui %0, %c7 : i32
+    %3 = arith.shli %2, %c31 : i32
+    %4 = arith.shli %1, %c20 : i32
+    %5 = arith.addi %4, %rebase : i32
+    %6 = arith.uitofp %1 : i32 to f32
+    %7 = arith.mulf %6, %least : f32
+    %8 = arith.bitcast %7 : f32 to i32
+    %9 = arith.cmpi ult, %1, %c8 : i32
+    %10 = arith.select %9, %8, %5 : i32
+    %11 = arith.ori %10, %3 : i32
+    %12 = arith.cmpi eq, %1, %c127 : i32
+    %13 = arith.select %12, %nan, %11 : i32
+    %14 = arith.bitcast %13 : i32 to f32
+    %15 = arith.mulf %14, %q : f32
+    linalg.yield %15 : f32
+  } -> tensor<?x64xf32>
+  %o = tensor.empty(%m) : tensor<?x32xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%o : tensor<?x32xf32>) -> tensor<?x32xf32>
+  %r = sdx.dequant_matmul ins(%a, %w, %t : tensor<?x64xf32>, tensor<32x1x64xi8>, tensor<32x1xf32>)
+      outs(%z : tensor<?x32xf32>) {bits = 8 : i64, block = 64 : i64, element = f8E4M3FN} -> tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
+}
+}
+
+// -----
+
 // What has no tiles is loops.
 // CHECK-LABEL: func @mixed
 // CHECK-NOT: sdx.matmul

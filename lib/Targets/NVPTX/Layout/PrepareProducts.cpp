@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Common/ShortOperands.h"
+#include "Layout/ByteFloats.h"
 #include "Matmul/MatmulPlan.h"
 
 #include "lib/Dispatch/Utils.h"
@@ -218,6 +219,8 @@ struct PrepareProductsPass
           continue;
       } else if (auto dequant =
                      dyn_cast<sdx::DequantMatmulOp>(op.getOperation())) {
+        if (nv::multiplyByteFloats(dequant))
+          continue;
         if (nv::hasTiles(dequant)) {
           narrowOperand(op, dequant.getLhsMutable());
           continue;

@@ -30,6 +30,10 @@ struct ProductTypes {
   /// The right-hand side is [N,K].
   bool transposed = false;
 
+  /// Whether both sides are floats of eight bits, which lie in memory as i8.
+  bool areByteFloats() const {
+    return llvm::isa<mlir::FloatType>(lhs) && lhsBytes() == 1;
+  }
   int64_t lhsBytes() const { return lhs.getIntOrFloatBitWidth() / 8; }
   int64_t rhsBytes() const { return rhs.getIntOrFloatBitWidth() / 8; }
 };

@@ -10,6 +10,7 @@
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
 
+#include "lib/Dispatch/Utils.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -181,6 +182,63 @@ private:
   Sizes sizes;
 };
 
+/// Both sides are floats of eight bits, which warpgroups multiply as they are.
+class ByteFloatTiles : public ProductKernel {
+public:
+  ByteFloatTiles(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body)
+      : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
+                      getProductTypes(op), plan, body),
+        dequant(op) {}
+
+private:
+  bool hasOperands() override {
+    return KernelBody::hasBuffer(dequant.getLhs());
+  }
+
+  Sizes findSizes(ImplicitLocOpBuilder &b) override {
+    Indices i(b);
+    lhs = body.getBuffer(dequant.getLhs());
+    scales = body.getBuffer(dequant.getScales());
+    sizes = {i.constant(1), sizeOf(b, lhs, 0), i.constant(dequant.getColumns()),
+             i.constant(dequant.getDepth())};
+    return sizes;
+  }
+
+  MappedSource mapLhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    return MappedSource::matrix(b, lhs, {sizes.k, sizes.m}, {boxCols, boxRows});
+  }
+
+  MappedSource mapRhs(ImplicitLocOpBuilder &b, int64_t boxRows,
+                      int64_t boxCols) override {
+    return MappedSource::matrix(b, body.getBuffer(dequant.getWeights()),
+                                {sizes.k, sizes.n}, {boxCols, boxRows});
+  }
+
+  // Warpgroups copy by the maps.
+  TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
+    return {};
+  }
+  TileSource findRhs(ImplicitLocOpBuilder &b, Value pair) override {
+    return {};
+  }
+
+  SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,
+                                Value n) override {
+    return {m, n};
+  }
+
+  Value scaleSum(ImplicitLocOpBuilder &b, Value sum, Value n) override {
+    Value scale = memref::LoadOp::create(b, scales,
+                                         ValueRange{n, Indices(b).constant(0)});
+    return arith::MulFOp::create(b, sum, convertToF32(b, scale));
+  }
+
+  sdx::DequantMatmulOp dequant;
+  Value lhs, scales;
+  Sizes sizes;
+};
+
 struct LowerDequantMatmulPass
     : sardonyx::impl::NVLowerDequantMatmulBase<LowerDequantMatmulPass> {
   using Base::Base;
@@ -201,6 +259,13 @@ struct LowerDequantMatmulPass
     if (!plan)
       return;
     KernelBody body(func);
+    if (getProductTypes(root).areByteFloats()) {
+      ByteFloatTiles tiles(root, *plan, body);
+      if (tiles.isPossible() &&
+          failed(body.replaceWith([&](auto &b) { tiles.emit(b); })))
+        signalPassFailure();
+      return;
+    }
     PackedWeights weights(root, body, plan->getTileK());
     DequantTiles tiles(root, *plan, body, weights);
     if (tiles.isPossible() && failed(body.replaceWith([&](auto &b) {

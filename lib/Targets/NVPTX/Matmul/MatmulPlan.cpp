@@ -130,7 +130,11 @@ int64_t nv::reachOf(ConvOp op, int64_t dim) {
 }
 
 bool nv::hasTiles(sdx::DequantMatmulOp op) {
-  return canUnpack(op) && op.getDepth() > 0 && op.getColumns() > 0;
+  const bool areBytes = getElementTypeOrSelf(op.getLhs()).isInteger(8);
+  if (op.getDepth() == 0 || op.getColumns() == 0)
+    return false;
+  return areBytes ? canMultiplyByteFloats(op, getTargetOrDefault(op))
+                  : canUnpack(op);
 }
 
 static int64_t usually(int64_t size) {
@@ -231,6 +235,8 @@ ProductTypes nv::getProductTypes(Operation *op) {
     types.transposed = true;
   } else if (auto dequant = dyn_cast<sdx::DequantMatmulOp>(op)) {
     Type type = elementOf(dequant.getLhs());
+    if (type.isInteger(8))
+      type = *dequant.getElement();
     types = {type, type, elementOf(dequant.getInit())};
     types.transposed = true;
   }
@@ -296,6 +302,8 @@ static std::optional<ProductForm> findForm(Operation *op) {
   if (auto conv = dyn_cast<nv::ConvOp>(op))
     return nv::hasTiles(conv) ? std::optional(ProductForm::Mma) : std::nullopt;
   const ProductTypes types = nv::getProductTypes(op);
+  if (types.areByteFloats())
+    return ProductForm::Wgmma;
   return findForm(op, types.lhs, types.rhs, types.sum, types.transposed);
 }
 
@@ -327,6 +335,17 @@ static std::string whyNoWindows(nv::ConvOp op) {
   return "";
 }
 
+static constexpr const char *kWantsRows =
+    "the rows of what warpgroups multiply are multiples of 16 bytes";
+
+bool nv::canMultiplyByteFloats(sdx::DequantMatmulOp op, TargetAttr target) {
+  std::optional<Type> type = op.getElement();
+  const int64_t depth = op.getDepth();
+  return type && isa<Float8E4M3FNType, Float8E5M2Type>(*type) &&
+         target.hasWgmma() && depth > 0 && depth % 16 == 0 &&
+         op.getBlock() == depth && op.getColumns() > 0;
+}
+
 /// Why warpgroups cannot multiply what the operation does, as these `types`;
 /// the end of a sentence, empty where they can.
 static std::string whyNoWarpgroups(Operation *op, const ProductTypes &types,
@@ -336,6 +355,10 @@ static std::string whyNoWarpgroups(Operation *op, const ProductTypes &types,
   auto matmul = dyn_cast<sdx::MatmulOp>(op);
   auto conv = dyn_cast<nv::ConvOp>(op);
   const bool areHalves = types.lhs.isF16() || types.lhs.isBF16();
+  if (types.areByteFloats())
+    return canMultiplyByteFloats(cast<sdx::DequantMatmulOp>(op), target)
+               ? ""
+               : kWantsRows;
   if ((!matmul && !conv) || findForm(op) != ProductForm::Mma)
     return "warpgroups multiply matrices of f16, bf16, tf32 and bytes";
   if (types.isLhsUnsigned != types.isRhsUnsigned)
@@ -348,7 +371,7 @@ static std::string whyNoWarpgroups(Operation *op, const ProductTypes &types,
   for (Value operand : {matmul.getLhs(), matmul.getRhs()}) {
     const int64_t row = cast<ShapedType>(operand.getType()).getShape().back();
     if (ShapedType::isDynamic(row) || row == 0 || row * types.lhsBytes() % 16)
-      return "the rows of what warpgroups multiply are multiples of 16 bytes";
+      return kWantsRows;
   }
   return "";
 }
@@ -375,7 +398,10 @@ std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
     return std::nullopt;
   const Extent extent = extentOf(op);
   const ProductTypes types = getProductTypes(op);
-  if (extent.m >= kLeastGroupRows && whyNoWarpgroups(op, target).empty())
+  const bool isPossible = whyNoWarpgroups(op, target).empty();
+  if (form == ProductForm::Wgmma && !isPossible)
+    return std::nullopt;
+  if (isPossible && (form == ProductForm::Wgmma || extent.m >= kLeastGroupRows))
     return chooseWarpgroups(types.lhs, extent.pairs, extent.m, extent.n,
                             extent.k, types.transposed, target);
   return choose(*form, types.lhs, extent.pairs, extent.m, extent.n, extent.k,

@@ -28,8 +28,11 @@ bool wantsSignedBytes(sdx::MatmulOp op, TargetAttr target);
 /// have them as an nv.conv.
 bool hasLastTiles(mlir::Operation *conv, mlir::Type element, mlir::Type sum,
                   int64_t filters, int64_t channels, int64_t groups);
-/// Whether its packed weights are unpacked in registers.
+/// Whether its packed weights are unpacked in registers, or are multiplied as
+/// they are by what are floats of eight bits, too.
 bool hasTiles(sdx::DequantMatmulOp op);
+/// Whether the latter is possible, were its left-hand side such floats.
+bool canMultiplyByteFloats(sdx::DequantMatmulOp op, TargetAttr target);
 
 /// Whether each output of a convolution sees one pixel, that of its place.
 bool isPointwise(ConvOp op);

@@ -368,9 +368,9 @@ ProductKernel::Points ProductKernel::findPoints(ImplicitLocOpBuilder &b,
     SmallVector<Value> &index = found.indices.emplace_back(first);
     index.back() = i.add(index.back(), j);
     PointEvaluator::Point &point = found.known.emplace_back();
-    Value whole = sum;
+    Value whole = scaleSum(b, sum, i.add(n, j));
     if (!isZeroFilled(init()))
-      whole = addSums(b, sum, points.evaluate(b, init(), index, point));
+      whole = addSums(b, whole, points.evaluate(b, init(), index, point));
     point.add(op->getResult(0), index, whole);
   }
   return found;

@@ -63,6 +63,11 @@ protected:
                               int64_t boxCols) {
     return {};
   }
+  /// What the sum of column `n` is multiplied by.
+  virtual mlir::Value scaleSum(mlir::ImplicitLocOpBuilder &b, mlir::Value sum,
+                               mlir::Value n) {
+    return sum;
+  }
   /// The indices of sum (m, n) of a pair in the operation's result.
   virtual llvm::SmallVector<mlir::Value>
   findResult(mlir::ImplicitLocOpBuilder &b, mlir::Value pair, mlir::Value m,

@@ -25,6 +25,10 @@ static NVVM::WGMMATypes typeOf(Type type, bool isUnsigned) {
     return NVVM::WGMMATypes::bf16;
   if (type.isF32())
     return NVVM::WGMMATypes::tf32;
+  if (isa<Float8E4M3FNType>(type))
+    return NVVM::WGMMATypes::e4m3;
+  if (isa<Float8E5M2Type>(type))
+    return NVVM::WGMMATypes::e5m2;
   return isUnsigned ? NVVM::WGMMATypes::u8 : NVVM::WGMMATypes::s8;
 }
 
