@@ -8,7 +8,7 @@
 #include "Matmul/WarpgroupStore.h"
 
 #include "Kernel/Block.h"
-#include "Kernel/Warpgroup.h"
+#include "Matmul/WarpgroupTile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -69,8 +69,8 @@ Value WarpgroupStore::group(ImplicitLocOpBuilder &b) {
 /// Where a box begins.
 Value WarpgroupStore::slotAt(ImplicitLocOpBuilder &b, int64_t box) {
   Indices i(b);
-  const int64_t slot = box % countSlots() * (kGroupBytes / 2);
-  return i.add(i.mul(group(b), kGroupBytes), from + slot);
+  const int64_t slot = box % countSlots() * (kGroupResultBytes / 2);
+  return i.add(i.mul(group(b), kGroupResultBytes), from + slot);
 }
 
 /// Where chunk `chunk` xor `more` of a row of a box is.

@@ -21,9 +21,6 @@ namespace sardonyx::nv {
 
 class WarpgroupStore {
 public:
-  /// Bytes of shared memory that a warpgroup has for it: two boxes.
-  static constexpr int64_t kGroupBytes = 2 * 64 * 128;
-
   /// Of the results of `thread`, of `type`. They lie in `bytes`, the block's,
   /// from `from` on. `map` is the nv.tensor_map that `makeMap` has made.
   WarpgroupStore(MatmulPlanAttr plan, mlir::Type type, mlir::Value bytes,

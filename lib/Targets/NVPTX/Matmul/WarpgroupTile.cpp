@@ -8,7 +8,6 @@
 #include "Matmul/WarpgroupTile.h"
 
 #include "Kernel/Block.h"
-#include "Matmul/WarpgroupStore.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -22,7 +21,7 @@ WarpgroupTile::WarpgroupTile(const ProductTypes &types, MatmulPlanAttr plan)
     : types(types), plan(plan) {}
 
 int64_t WarpgroupTile::barrierBytes() const {
-  return resultsFrom() + plan.countGroups() * WarpgroupStore::kGroupBytes;
+  return resultsFrom() + plan.countGroups() * kGroupResultBytes;
 }
 
 int64_t WarpgroupTile::countSharedBytes() const {

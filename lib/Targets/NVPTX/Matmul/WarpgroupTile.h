@@ -23,6 +23,10 @@
 
 namespace sardonyx::nv {
 
+/// Bytes of shared memory that results of a warpgroup wait for their copy in:
+/// two boxes of its rows.
+inline constexpr int64_t kGroupResultBytes = 2 * kGroupRows * kMapRowBytes;
+
 /// The tiles of a block in shared memory, and their products.
 class WarpgroupTile {
 public:
