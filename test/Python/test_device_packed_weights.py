@@ -73,6 +73,10 @@ def check(made, dtype, rows):
         (8, 256, 96, 520, np.float16, "integers"),
         (2, 16, 5, 1000, np.float32, ""),
         (2, 64, 40, 130, np.float16, "integers"),
+        (4, 16, 48, 300, np.float16, "integers"),
+        (4, 256, 20, 1100, np.float16, ""),
+        (8, 32, 24, 160, np.float16, ""),
+        (2, 128, 24, 400, np.float16, ""),
     ],
 )
 def test_any_number_of_rows(bits, block, n, k, dtype, zeros):
@@ -106,3 +110,32 @@ def test_weights_that_are_dequantized_before_a_product():
     model.graph.initializer.extend([packed, numpy_helper.from_array(scales, "s")])
     product = weights * np.repeat(scales, 32, axis=0).astype(np.float64)
     check((model, product, 0), np.float32, [1, 4, 17])
+
+
+@pytest.mark.parametrize(("bits", "zeros"), [(2, "integers"), (4, ""), (4, "integers"), (8, "integers")])
+def test_large_and_small_numbers_of_f16(bits, zeros):
+    """Products of a block are added up as f16: neither is infinite what fits, nor lost what is small."""
+    for size in (3e4, 1.0, 1e-3):
+        model, weights, _ = make(16, 128, bits, 32, np.float16, zeros, rows=1)
+        x = np.clip(RANDOM.standard_normal((1, 128)) * size, -6e4, 6e4).astype(np.float16)
+        ((y,),) = run_on_device(model, [{"x": x}])
+        expected = x.astype(np.float64) @ weights
+        terms = np.abs(x).astype(np.float64) @ np.abs(weights)
+        known = np.abs(expected) < 6e4
+        assert (np.abs(y - expected)[known] <= 2e-3 * terms[known] + 2**-12 * size).all()
+
+
+def test_activations_of_bf16():
+    """Casts around the product, since numpy has no such numbers; sums are f32."""
+    made, weights, _ = make(24, 96, 4, 32, np.float32, "integers")
+    graph = made.graph
+    bf16 = onnx.TensorProto.BFLOAT16
+    graph.node.insert(0, helper.make_node("Cast", ["x"], ["narrow_x"], to=bf16))
+    graph.node.insert(0, helper.make_node("Cast", ["s"], ["narrow_s"], to=bf16))
+    product = graph.node[2]
+    product.input[0], product.input[2], product.output[0] = "narrow_x", "narrow_s", "narrow_y"
+    graph.node.append(helper.make_node("Cast", ["narrow_y"], ["y"], to=onnx.TensorProto.FLOAT))
+    x = RANDOM.standard_normal((2, 96)).astype(np.float32)
+    ((y,),) = run_on_device(made, [{"x": x}])
+    bound = 2**-7 * (np.abs(x) @ np.abs(weights))
+    assert (np.abs(y - x @ weights) <= bound).all()

@@ -5,8 +5,10 @@
 !s = memref<4096x128xf16, #gpu.address_space<global>>
 !y = memref<1x4096xf32, #gpu.address_space<global>>
 
-// One row lies in shared memory as f32. Of four columns the next 16 bytes are
-// read before the last ones are unpacked: 4 x 32 numbers, whose sums are f32.
+// One row lies in shared memory as it is. Of four columns the next 16 bytes are
+// read before the last ones are unpacked, two numbers at a time: 4 x 16 times a
+// number is made of bits, and multiplied. Sums of a block's products are f16,
+// the others f32.
 // CHECK-LABEL: func private @one_row
 // CHECK-SAME: %[[X:.*]]: memref<1x4096xf16
 // CHECK: scf.parallel {{.*}} to (%c128)
@@ -16,8 +18,8 @@
 // CHECK: gpu.barrier
 // CHECK: scf.for
 // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-COUNT-128: math.fma
-// CHECK-COUNT-4: math.fma
+// CHECK-COUNT-128: math.fma {{.*}} : vector<2xf16>
+// CHECK-COUNT-4: math.fma {{.*}} : f32
 // CHECK-NOT: math.fma
 // CHECK-COUNT-20: gpu.shuffle xor
 // CHECK: memref.store %{{.*}}, %arg3
@@ -118,6 +120,34 @@ func.func private @byte_floats(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.k
   %r = sdx.dequant_matmul ins(%tx, %tw, %ts : tensor<?x512xi8>, tensor<256x1x512xi8>, tensor<256x1xf32>)
       outs(%z : tensor<?x256xf32>) {bits = 8 : i64, block = 512 : i64, element = f8E4M3FN} -> tensor<?x256xf32>
   bufferization.materialize_in_destination %r in restrict writable %y : (tensor<?x256xf32>, !y) -> ()
+  return
+}
+}
+
+// -----
+
+!x = memref<1x4096xbf16, #gpu.address_space<global>>
+!w = memref<4096x128x16xi8, #gpu.address_space<global>>
+!s = memref<4096x128xbf16, #gpu.address_space<global>>
+!y = memref<1x4096xf32, #gpu.address_space<global>>
+
+// Of bf16, which has too few bits for sums, all of them are f32.
+// CHECK-LABEL: func private @brain
+// CHECK: arith.mulf
+// CHECK: gpu.barrier
+// CHECK-COUNT-132: math.fma {{.*}} : f32
+// CHECK-NOT: math.fma
+module attributes {sdx.target = #nv.target<sm = 80>} {
+func.func private @brain(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<1x4096xbf16>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<4096x128x16xi8>
+  %ts = bufferization.to_tensor %s restrict : !s to tensor<4096x128xbf16>
+  %e = tensor.empty() : tensor<1x4096xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x4096xf32>) -> tensor<1x4096xf32>
+  %r = sdx.dequant_matmul ins(%tx, %tw, %ts : tensor<1x4096xbf16>, tensor<4096x128x16xi8>, tensor<4096x128xbf16>)
+      outs(%z : tensor<1x4096xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<1x4096xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<1x4096xf32>, !y) -> ()
   return
 }
 }

@@ -8,11 +8,13 @@
 #include "Matmul/DequantRows.h"
 
 #include "Kernel/Block.h"
+#include "Kernel/Warpgroup.h"
 
 #include "lib/Dispatch/Utils.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -28,7 +30,7 @@ static constexpr int64_t kWeights = 4;
 static constexpr int64_t kChunkBytes = 48 * 1024;
 /// Neighbours that a thread copies, or multiplies by, at a time.
 static constexpr int64_t kWidth = 4;
-static constexpr int64_t kF32Bytes = 4;
+static constexpr int64_t kSumBytes = 4;
 /// As many weights as a piece can have: 2 bits each.
 static constexpr int64_t kMostValues = 64;
 
@@ -43,6 +45,8 @@ DequantRows::DequantRows(ArrayRef<sdx::DequantMatmulOp> products,
     points.declare(product.getResult());
     weights.emplace_back(product, body, kMostValues);
   }
+  isPaired = op.getLhs().getType().getElementType().isF16() &&
+             weights.front().hasPairs();
   choosePlan(target);
 }
 
@@ -62,7 +66,7 @@ bool DequantRows::isPossible() {
 /// Warps share columns until each multiprocessor has a block.
 void DequantRows::choosePlan(TargetAttr target) {
   const int64_t wanted = target.countMultiprocessors();
-  auto chunkBytes = [&] { return rows * rowPitch() * kF32Bytes; };
+  auto chunkBytes = [&] { return rows * rowPitch() * elementBytes(); };
   while (parts < kWarps && piecesOfRow() > stepPieces() &&
          llvm::divideCeil(columns, warpColumns * kWarps / parts) < wanted) {
     parts *= 2;
@@ -106,14 +110,19 @@ void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
   Value warp = i.div(thread, kWarp);
   part = i.rem(warp, parts);
   warpCol = i.add(col0, i.mul(i.div(warp, parts), warpColumns));
-  const int64_t chunkBytes = rows * rowPitch() * kF32Bytes;
+  const int64_t chunkBytes = rows * rowPitch() * elementBytes();
   const int64_t sumsOfWarp = countSums();
   if (prologue.isNeeded())
     lhs = prologue.emit(b, thread);
   Value shared =
-      allocateShared(b, std::max(chunkBytes, kWarps * sumsOfWarp * kF32Bytes));
+      allocateShared(b, std::max(chunkBytes, kWarps * sumsOfWarp * kSumBytes));
   Type f32 = b.getF32Type();
-  chunkOfRows = viewShared(b, shared, 0, {rows * rowPitch()}, f32);
+  chunkOfRows = viewShared(b, shared, 0, {rows * rowPitch()},
+                           isPaired ? b.getF16Type() : f32);
+  // Pairs of f16 are read as words.
+  if (isPaired)
+    pairsOfRows =
+        viewShared(b, shared, 0, {rows * rowPitch() / 2}, b.getI32Type());
   sums = viewShared(b, shared, 0, {kWarps, sumsOfWarp}, f32);
   State state = emitChunks(b);
   gpu::BarrierOp::create(b);
@@ -140,12 +149,15 @@ DequantRows::State DequantRows::loadPieces(ImplicitLocOpBuilder &b,
   return loaded;
 }
 
+/// An element of the rows as it lies in shared memory.
 Value DequantRows::loadLhs(ImplicitLocOpBuilder &b, Value row, Value k) {
-  return convertToF32(b, memref::LoadOp::create(b, lhs, ValueRange{row, k}));
+  Value element = memref::LoadOp::create(b, lhs, ValueRange{row, k});
+  return isPaired ? element : convertToF32(b, element);
 }
 
-/// Copies a chunk of the block's rows to shared memory, as f32 times what makes
-/// up for the weights' places in words. What lies outside of them is 0.
+/// Copies a chunk of the block's rows to shared memory: as f32 times what makes
+/// up for the weights' places in words, or as f16 in pairs. What lies outside
+/// of them is 0.
 void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
   Indices i(b);
   const int64_t values = countValues();
@@ -159,17 +171,22 @@ void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
   Value at = loop.getInductionVar();
   Value r = i.div(at, columnsOfChunk), c = i.rem(at, columnsOfChunk);
   Value row = i.add(row0, r), k = i.add(first, c);
-  Value to = i.add(i.mul(r, rowPitch()),
-                   i.add(i.mul(i.div(c, values), pitch()), i.rem(c, values)));
+  auto placeOf = [&](Value column) {
+    Value inPiece = i.rem(column, values);
+    if (isPaired)
+      inPiece = weights.front().placeInPairs(b, inPiece);
+    return i.add(i.mul(r, rowPitch()),
+                 i.add(i.mul(i.div(column, values), pitch()), inPiece));
+  };
   // Neighbours are there together where K is a multiple of their number.
   const int64_t together = depth % kWidth == 0 ? kWidth : 1;
-  Type f32 = b.getF32Type();
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  Type type = isPaired ? Type(b.getF16Type()) : Type(b.getF32Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
   SmallVector<Value> copied;
   for (int64_t j = 0; j < kWidth; j += together) {
     Value inside =
         i.both(i.less(row, numRows), i.less(i.add(k, j), i.constant(depth)));
-    auto some = scf::IfOp::create(b, SmallVector<Type>(together, f32), inside,
+    auto some = scf::IfOp::create(b, SmallVector<Type>(together, type), inside,
                                   /*withElseRegion=*/true);
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(some.elseBlock());
@@ -179,13 +196,16 @@ void DequantRows::copyRows(ImplicitLocOpBuilder &b, Value chunk) {
     for (int64_t n = 0; n < together; ++n)
       loaded.push_back(loadLhs(b, row, i.add(k, j + n)));
     for (auto [n, value] : llvm::enumerate(loaded))
-      value = arith::MulFOp::create(
-          b, value, weights.front().inverseFactor(b, i.add(c, j + n)));
+      if (!isPaired)
+        value = arith::MulFOp::create(
+            b, value, weights.front().inverseFactor(b, i.add(c, j + n)));
     scf::YieldOp::create(b, loaded);
     llvm::append_range(copied, some.getResults());
   }
   for (auto [j, value] : llvm::enumerate(copied))
-    memref::StoreOp::create(b, value, chunkOfRows, i.add(to, j));
+    memref::StoreOp::create(b, value, chunkOfRows,
+                            isPaired ? placeOf(i.add(c, j))
+                                     : i.add(placeOf(c), j));
 }
 
 DequantRows::State DequantRows::emitChunks(ImplicitLocOpBuilder &b) {
@@ -237,9 +257,24 @@ DequantRows::State DequantRows::multiply(ImplicitLocOpBuilder &b,
   Value piece =
       i.add(i.add(i.mul(stepOfChunk, stepPieces()), i.mul(part, kWarp)), lane);
   Value from = i.mul(piece, pitch());
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  State products = isPaired ? multiplyPairs(b, from, pieceOf)
+                            : multiplyAll(b, from, pieceOf);
+  State added;
+  for (auto [n, product] : llvm::enumerate(products))
+    added.push_back(math::FmaOp::create(
+        b, weights.front().scaleOf(pieceOf(n % columnsOfProducts())), product,
+        state[n]));
+  return added;
+}
+
+/// The sums [rows, columns of all products] of a piece's products, without its
+/// scale, of elements that begin at `from`.
+DequantRows::State DequantRows::multiplyAll(ImplicitLocOpBuilder &b, Value from,
+                                            PieceOf pieceOf) {
+  Indices i(b);
   const int64_t all = columnsOfProducts();
-  SmallVector<Value> sumOf(countSums(), zero); // [rows, all]
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  State sumOf(countSums(), zero);
   for (int64_t at = 0; at < countValues(); at += kWidth) {
     SmallVector<Value> elements; // [rows, kWidth]
     for (int64_t r = 0; r < rows; ++r)
@@ -255,11 +290,44 @@ DequantRows::State DequantRows::multiply(ImplicitLocOpBuilder &b,
         }
       }
   }
-  State added;
-  for (auto [n, product] : llvm::enumerate(sumOf))
-    added.push_back(math::FmaOp::create(
-        b, weights.front().scaleOf(pieceOf(n % all)), product, state[n]));
-  return added;
+  return sumOf;
+}
+
+/// The same of pairs: added up in f16, a sum for each half of a word.
+DequantRows::State DequantRows::multiplyPairs(ImplicitLocOpBuilder &b,
+                                              Value from, PieceOf pieceOf) {
+  Indices i(b);
+  const int64_t all = columnsOfProducts();
+  auto two = VectorType::get({2}, b.getF16Type());
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(two));
+  State sumOf(countSums(), zero);
+  from = i.div(from, 2);
+  for (int64_t pair = 0; pair < countValues() / 2; ++pair) {
+    State elements;
+    for (int64_t r = 0; r < rows; ++r)
+      elements.push_back(LLVM::BitcastOp::create(
+          b, two,
+          memref::LoadOp::create(b, pairsOfRows,
+                                 i.add(from, r * rowPitch() / 2 + pair))));
+    for (int64_t c = 0; c < all; ++c) {
+      Value weight = weights[c / warpColumns].unpackPair(b, pieceOf(c), pair);
+      for (int64_t r = 0; r < rows; ++r) {
+        Value &sum = sumOf[r * all + c];
+        sum = math::FmaOp::create(b, weight, elements[r], sum);
+      }
+    }
+  }
+  const int64_t exponent = weights.front().pairExponent();
+  Value factor = arith::ConstantOp::create(
+      b, b.getF32FloatAttr(static_cast<float>(int64_t(1) << exponent)));
+  for (Value &sum : sumOf) {
+    Value wide =
+        arith::ExtFOp::create(b, VectorType::get({2}, b.getF32Type()), sum);
+    Value low = LLVM::ExtractElementOp::create(b, wide, word(b, 0));
+    Value high = LLVM::ExtractElementOp::create(b, wide, word(b, 1));
+    sum = arith::MulFOp::create(b, arith::AddFOp::create(b, low, high), factor);
+  }
+  return sumOf;
 }
 
 /// Adds up what the lanes of a warp have; its first one writes it.

@@ -8,6 +8,9 @@
 // Where rows are few, reading the weights is what takes the time. A warp has
 // some columns: its lanes read neighbouring pieces of them, and the next ones
 // while they multiply, by rows that lie in shared memory as f32. Sums are f32.
+// Rows of f16 lie there as they are, and two products at a time are added up in
+// f16, of a piece, at most those of a block that has one scale; sums of pieces
+// are f32.
 // Where columns are few, several warps share them, each with a part of K.
 //
 //===----------------------------------------------------------------------===//
@@ -56,7 +59,9 @@ private:
   int64_t stepPieces() const { return parts * 32; }
   /// Of a row of a chunk in shared memory: a gap after each piece keeps lanes
   /// out of each other's banks.
-  int64_t pitch() const { return countValues() + 4; }
+  int64_t pitch() const { return countValues() + kPitchGap / elementBytes(); }
+  int64_t elementBytes() const { return isPaired ? 2 : 4; }
+  static constexpr int64_t kPitchGap = 16; // bytes
   int64_t countValues() const { return weights.front().countValues(); }
   int64_t piecesOfRow() const { return weights.front().piecesOfRow(); }
   int64_t rowPitch() const { return chunkSteps * stepPieces() * pitch(); }
@@ -71,6 +76,11 @@ private:
                   mlir::ValueRange state);
   State multiply(mlir::ImplicitLocOpBuilder &b, mlir::Value stepOfChunk,
                  mlir::ValueRange state);
+  using PieceOf = llvm::function_ref<mlir::ValueRange(int64_t column)>;
+  State multiplyAll(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
+                    PieceOf pieceOf);
+  State multiplyPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
+                      PieceOf pieceOf);
   void storeSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
 
@@ -83,11 +93,14 @@ private:
   const int64_t rows, depth, columns;
   /// Columns of a warp.
   const int64_t warpColumns;
+  /// Whether rows are multiplied as f16, two elements at a time.
+  bool isPaired = false;
   /// Warps that share columns, steps along K, and those of a chunk.
   int64_t parts = 1, steps = 1, chunkSteps = 1;
   mlir::Value lhs, numRows;
   // Of the code of a block.
   mlir::Value thread, lane, part, row0, col0, warpCol, chunkOfRows, sums;
+  mlir::Value pairsOfRows; // the chunk as words
 };
 
 } // namespace sardonyx::nv

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -24,6 +25,10 @@ static constexpr int64_t kMostBytes = 16, kWord = 4;
 /// The bits of 2^23: below, the mantissa counts ones.
 static constexpr int64_t kMagic = 0x4B000000;
 static constexpr double kMagicValue = 8388608.0;
+/// Those of 2^10 in f16, twice, and the bits of a word's half that a mantissa
+/// takes where numbers stay in their places.
+static constexpr int64_t kPairMagic = 0x64006400, kPairBits = 8;
+static constexpr double kPairMagicValue = 1024.0;
 
 bool nv::canUnpack(sdx::DequantMatmulOp op) {
   return !op.getElement() && op.getBlock() * op.getBits() / 8 % kWord == 0;
@@ -137,4 +142,64 @@ Value PackedWeights::inverseFactor(ImplicitLocOpBuilder &b, Value i) const {
   Value word = arith::ShLIOp::create(
       b, exponent, arith::ConstantIntOp::create(b, i32, mantissa));
   return arith::BitcastOp::create(b, b.getF32Type(), word);
+}
+
+bool PackedWeights::hasPairs() const {
+  return !zeros ||
+         !isa<FloatType>(cast<MemRefType>(zeros.getType()).getElementType());
+}
+
+int64_t PackedWeights::pairExponent() const {
+  return bits + llvm::Log2_64_Ceil(countValues() / 2);
+}
+
+Value PackedWeights::unpackPair(ImplicitLocOpBuilder &b, ValueRange loaded,
+                                int64_t pair) const {
+  Type i32 = b.getI32Type(), f16 = b.getF16Type();
+  auto two = VectorType::get({2}, f16);
+  const int64_t perHalf = 16 / bits, bit = pair % perHalf * bits;
+  const int64_t exponent = bit % kPairBits;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, i32, value);
+  };
+  Value word = loaded[pair / perHalf];
+  if (bit != exponent)
+    word = arith::ShRUIOp::create(b, word, constant(bit - exponent));
+  const int64_t mask = ((int64_t(1) << bits) - 1) << exponent;
+  word = arith::AndIOp::create(b, word, constant(mask << 16 | mask));
+  word = arith::OrIOp::create(b, word, constant(kPairMagic));
+  Value numbers = LLVM::BitcastOp::create(b, two, word);
+  // (2^10 + number 2^exponent) factor less what makes the zero point 0: all of
+  // it is exact.
+  const double unit = 1.0 / double(int64_t(1) << pairExponent());
+  const double factor = unit / double(int64_t(1) << exponent);
+  Value factors = arith::ConstantOp::create(
+      b, DenseElementsAttr::get(two, b.getFloatAttr(f16, factor)));
+  Value less;
+  if (zeros) {
+    auto number = [&](double value) -> Value {
+      return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
+    };
+    Value one = math::FmaOp::create(b, loaded.back(), number(-unit),
+                                    number(-kPairMagicValue * factor));
+    one = arith::TruncFOp::create(b, f16, one);
+    less = LLVM::PoisonOp::create(b, two);
+    for (int64_t j = 0; j < 2; ++j)
+      less = LLVM::InsertElementOp::create(b, less, one, constant(j));
+  } else {
+    const double zero = double(int64_t(1) << (bits - 1)) * unit;
+    less = arith::ConstantOp::create(
+        b, DenseElementsAttr::get(
+               two, b.getFloatAttr(f16, -zero - kPairMagicValue * factor)));
+  }
+  return math::FmaOp::create(b, numbers, factors, less);
+}
+
+Value PackedWeights::placeInPairs(ImplicitLocOpBuilder &b, Value i) const {
+  Indices index(b);
+  const int64_t perHalf = 16 / bits;
+  Value inWord = index.rem(i, 2 * perHalf);
+  Value place = index.add(index.mul(index.rem(inWord, perHalf), 2),
+                          index.div(inWord, perHalf));
+  return index.add(index.mul(index.div(i, 2 * perHalf), 2 * perHalf), place);
 }

@@ -54,6 +54,21 @@ public:
   /// 2^-exponentOf(i) where `i` is known at run time only.
   mlir::Value inverseFactor(mlir::ImplicitLocOpBuilder &b, mlir::Value i) const;
 
+  /// Whether two weights at a time are numbers of f16 without a rounding: zero
+  /// points are integers.
+  bool hasPairs() const;
+  /// Weights of a word that are half a word apart, of which this is number
+  /// `pair` of the piece, as vector<2xf16>, without their scale, times
+  /// 2^-pairExponent(). A number that is put into the mantissa of 2^10 is a
+  /// float.
+  mlir::Value unpackPair(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange loaded,
+                         int64_t pair) const;
+  /// Half a piece's products of any f16 numbers by such weights, each below 1,
+  /// add up to what f16 has.
+  int64_t pairExponent() const;
+  /// Where element `i` of a piece lies where those of a pair are neighbours.
+  mlir::Value placeInPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value i) const;
+
 private:
   mlir::Value loadZero(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
                        mlir::Value block) const;
