@@ -7,6 +7,8 @@
 
 #include "LLVMLowering.h"
 
+#include "sardonyx/Objects/Passes.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,32 +20,23 @@
 using namespace mlir;
 
 void sardonyx::buildLLVMLoweringPipeline(OpPassManager &pm) {
-  // What works inside of one function runs on all functions in parallel.
   OpPassManager &loops = pm.nest<func::FuncOp>();
   loops.addPass(createConvertVectorToSCFPass());
   loops.addPass(memref::createExpandStridedMetadataPass());
   loops.addPass(createLowerAffinePass());
   loops.addPass(createCSEPass());
   loops.addPass(createLoopInvariantCodeMotionPass());
-  // Declares library functions, therefore on the module.
+  // The rest makes its patterns anew each time that it runs, which takes longer
+  // than most functions: it runs on the module.
   pm.addPass(createConvertMathToLibmPass());
-  OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSCFToControlFlowPass());
+  pm.addPass(createSCFToControlFlowPass());
   arith::ArithExpandOpsPassOptions expand;
   // LLVM would call a library function for f32 to bf16 where the processor has
   // no instruction, and flush denormals where it has one.
   expand.includeBf16 = true;
-  func.addPass(arith::createArithExpandOpsPass(expand));
-  func.addPass(createConvertMathToLLVMPass());
-  ConvertVectorToLLVMPassOptions vector;
-  vector.reassociateFPReductions = true;
-  func.addPass(createConvertVectorToLLVMPass(vector));
-  func.addPass(createConvertIndexToLLVMPass());
-  func.addPass(createUBToLLVMConversionPass());
-  func.addPass(createArithToLLVMConversionPass());
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  pm.addPass(createConvertFuncToLLVMPass());
-  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(createSDXLowerVectors());
+  pm.addPass(createSDXConvertToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
   OpPassManager &llvmFunc = pm.nest<LLVM::LLVMFuncOp>();
   llvmFunc.addPass(createCanonicalizerPass());

@@ -37,4 +37,47 @@ def SDXAttachTarget : Pass<"sdx-attach-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::sardonyx::cpu::CPUDialect"];
 }
 
+def SDXLowerVectors : Pass<"sdx-lower-vectors", "::mlir::ModuleOp"> {
+  let summary = "Write operations on vectors by those that LLVM has";
+  let description = [{
+    What has no counterpart in LLVM's IR (transfers, contractions, transposes,
+    masks of a size) becomes operations that have one. The patterns are those of
+    upstream's `convert-vector-to-llvm`, once for the whole module: they are
+    many, and making them takes longer than most functions.
+
+    ```mlir
+    %m = vector.create_mask %n : vector<8xi1>
+    // becomes
+    %b = vector.broadcast %n32 : i32 to vector<8xi32>
+    %m = arith.cmpi sgt, %b, %lanes : vector<8xi32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::ub::UBDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def SDXConvertToLLVM : Pass<"sdx-convert-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "Convert functions on memrefs and vectors to the llvm dialect";
+  let description = [{
+    The patterns of upstream's eight conversions (math, vector, index, ub,
+    arith, memref, func, cf) in one: each operation is visited once, and no
+    casts are left between them. Vectors are lowered before (`sdx-lower-vectors`).
+
+    ```mlir
+    func.func @f(%x: index) -> index {
+      %y = arith.addi %x, %x : index
+      return %y : index
+    }
+    // becomes
+    llvm.func @f(%x: i64) -> i64 {
+      %y = llvm.add %x, %x : i64
+      llvm.return %y : i64
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // SARDONYX_OBJECTS_PASSES
