@@ -54,3 +54,28 @@ def test_large(rows, columns, k):
 def test_k_is_checked(k):
     with pytest.raises(Exception, match="and the axis has 4 elements"):
         top(np.zeros((3, 4), np.float32), k, 1, 1, False)
+
+
+DTYPES = [np.float32, np.float16, np.float64, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64]
+
+
+@pytest.mark.parametrize("k", [3, 60, 130])
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
+def test_ends_of_types(dtype, largest, k):
+    """The least and the largest numbers, zeros of both signs, infinities and NaN; of equals the first."""
+    rng = np.random.default_rng(7)
+    if np.dtype(dtype).kind == "f":
+        info = np.finfo(dtype)
+        ends = [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, info.min, info.tiny, -info.tiny, 1, -1]
+    else:
+        info = np.iinfo(dtype)
+        ends = [info.min, info.max, 0, 1, info.max // 2, info.min // 2]
+    x = rng.choice(np.array(ends, dtype), (5, 130))
+    with np.errstate(all="ignore"):
+        keys = np.nan_to_num(x.astype(np.longdouble), nan=np.inf, posinf=np.longdouble("1e400"), neginf=-np.longdouble("1e400"))
+    order = np.argsort(-keys if largest else keys, 1, kind="stable")[:, :k]
+    values, indices = top(x, k, 1, largest, False)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+    np.testing.assert_array_equal(np.signbit(values), np.signbit(np.take_along_axis(x, order, 1)))

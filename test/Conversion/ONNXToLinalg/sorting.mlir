@@ -1,13 +1,20 @@
 // RUN: onnx-opt %s -convert-onnx-to-linalg -canonicalize -cse | FileCheck %s
 // RUN: onnx-opt %s --compile-to=dispatch | FileCheck %s --check-prefix=KERNEL
 
-// Rows are selected from in parallel, each in its own part of the results.
+// Rows are selected from in parallel, each in its own part of the results: by
+// keys of 64 bits, of an element and its index, in the place of the indices. Of
+// a heap's children the worse is selected, and whether it rises.
 
 // CHECK-LABEL: func.func @main_graph
 // CHECK:         scf.forall (%[[ROW:.*]]) in (8) shared_outs(%[[V:.*]] = %{{.*}}, %[[I:.*]] = %{{.*}})
 // CHECK-DAG:       tensor.extract_slice %[[V]][%[[ROW]], 0] [1, 3] [1, 1] : tensor<8x3xf32> to tensor<3xf32>
 // CHECK-DAG:       tensor.extract_slice %[[I]][%[[ROW]], 0] [1, 3] [1, 1] : tensor<8x3xi64> to tensor<3xi64>
 // CHECK:           scf.for
+// CHECK:             arith.bitcast %{{.*}} : f32 to i32
+// CHECK:             arith.shli %{{.*}}, %c32_i64
+// CHECK:             tensor.insert %{{.*}} into %{{.*}} : tensor<3xi64>
+// CHECK:             arith.cmpi sgt, %{{.*}} : i64
+// CHECK:             arith.select
 // CHECK:           scf.forall.in_parallel
 // CHECK-COUNT-2:     tensor.parallel_insert_slice
 

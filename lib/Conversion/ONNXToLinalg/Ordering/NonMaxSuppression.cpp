@@ -118,10 +118,9 @@ struct Suppression {
   Value findKeys(TensorBuilder &b) const;
   /// How many candidates each row has, i64. [rows]
   Value countCandidates(TensorBuilder &b, Value keys) const;
-  /// Moves the keys and indices of a row's candidates to the front; and how
+  /// Writes a row's candidates to the front of `list`, as packed keys; and how
   /// many there are.
-  Values collect(TensorBuilder &b, Value keys, Value row,
-                 ValueRange parts) const;
+  Values collect(TensorBuilder &b, Value keys, Value row, Value list) const;
   /// The indices of each row's candidates, the best first. [rows, boxes]
   Value sortCandidates(TensorBuilder &b, Value keys) const;
   /// The candidates of a row that are kept, in the first of `lists`, with their
@@ -163,17 +162,16 @@ Value Suppression::countCandidates(TensorBuilder &b, Value keys) const {
 }
 
 Values Suppression::collect(TensorBuilder &b, Value keys, Value row,
-                            ValueRange parts) const {
+                            Value list) const {
   Value zero = b.index(int64_t(0));
-  Values state = {parts[0], parts[1], zero};
-  return loop(b, zero, b.index(b.dim(keys, 1)), state,
+  PackedKeys packed(b.getF32Type(), /*largest=*/false);
+  return loop(b, zero, b.index(b.dim(keys, 1)), {list, zero},
               [&](TensorBuilder &s, Value i, ValueRange state) {
                 Value key = s.extract(keys, {row, i});
                 auto add = [&](TensorBuilder &t) {
-                  Value index = t.convert(i, t.getI64Type());
-                  return Values{put(t, key, state[0], state[2]),
-                                put(t, index, state[1], state[2]),
-                                t.add(state[2], t.index(1))};
+                  return Values{
+                      put(t, packed.pack(t, key, i), state[0], state[1]),
+                      t.add(state[1], t.index(1))};
                 };
                 if (!scoreThreshold)
                   return add(s);
@@ -184,18 +182,22 @@ Values Suppression::collect(TensorBuilder &b, Value keys, Value row,
 
 Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
   Sizes sizes = b.dims(keys);
-  auto isBefore = [](TensorBuilder &s, ValueRange x, ValueRange y) {
-    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
-      return isLess(s, x[0], y[0], s.getF32Type());
-    });
-  };
   Values sorted = {b.empty(sizes, b.getF32Type()),
                    b.empty(sizes, b.getI64Type())};
   sorted =
       forEachRow(b, sorted, [&](TensorBuilder &s, Value row, ValueRange parts) {
-        Values found = collect(s, keys, row, parts);
+        Values found = collect(s, keys, row, parts[1]);
         Value count = found.pop_back_val();
-        return Selection(isBefore).sort(s, count, found);
+        Value list =
+            Selection(PackedKeys::isBefore).sort(s, count, found).front();
+        return loop(s, s.index(int64_t(0)), count, {parts[0], list},
+                    [&](TensorBuilder &t, Value i, ValueRange state) -> Values {
+                      Value index =
+                          PackedKeys::getIndex(t, t.extract(state[1], i));
+                      Value at = t.convert(index, t.getIndexType());
+                      return {put(t, t.extract(keys, {row, at}), state[0], i),
+                              put(t, index, state[1], i)};
+                    });
       });
   // Who sorts a whole row has the candidates first, too.
   if (auto loop = sorted.front().getDefiningOp<scf::ForallOp>())

@@ -36,48 +36,49 @@ static Values writeAt(TensorBuilder &b, ValueRange entry, ValueRange heap,
   return result;
 }
 
-/// One step of sinking, given that there is a left child: the heap and where
-/// the entry is then, `count` if it stays.
-Values Selection::sinkOne(TensorBuilder &b, Value slot, Value left, Value count,
-                          ValueRange heap) {
-  // Without a right child the left one stands for it.
-  Value right = b.add(left, b.index(1));
-  Value isIn = b.compare(arith::CmpIPredicate::ult, right, count);
-  right = b.select(isIn, right, left);
-  Values here = readAt(b, heap, slot), x = readAt(b, heap, left),
-         y = readAt(b, heap, right), worse;
-  Value isRight = isBefore(b, x, y);
-  for (auto [ifRight, ifLeft] : llvm::zip_equal(y, x))
-    worse.push_back(b.select(isRight, ifRight, ifLeft));
-  Value child = b.select(isRight, right, left);
-  Values done(heap);
-  done.push_back(count);
-  return when(b, isBefore(b, here, worse), done, [&](TensorBuilder &s) {
-    Values next = writeAt(s, worse, heap, slot);
-    next = writeAt(s, here, next, child);
-    next.push_back(child);
-    return next;
-  });
-}
-
-/// Lets the entry in slot `from` of a heap of `count` sink to its level.
+/// Lets the entry in slot `from` of a heap of `count` sink to its level: the
+/// worse of two children goes where it was, as long as it is worse. Which way
+/// entries go is data that no processor foresees, so steps are selections, and
+/// there are as many as the heap has levels.
 Values Selection::siftDown(TensorBuilder &b, Value from, Value count,
                            ValueRange heap) {
-  Values state(heap);
+  const size_t parts = heap.size();
+  Values state(heap), entry = readAt(b, heap, from);
+  state.append(entry.begin(), entry.end());
   state.push_back(from);
-  state = loop(b, b.index(int64_t(0)), levels, state,
-               [&](TensorBuilder &s, Value, ValueRange state) {
-                 Value slot = state.back();
-                 Value left = s.add(s.add(slot, slot), s.index(1));
-                 Values done(state.drop_back());
-                 done.push_back(count);
-                 Value isIn = s.compare(arith::CmpIPredicate::ult, left, count);
-                 return when(s, isIn, done, [&](TensorBuilder &t) {
-                   return sinkOne(t, slot, left, count, state.drop_back());
-                 });
-               });
-  state.pop_back();
-  return state;
+  Value one = b.index(1);
+  state = loop(
+      b, one, levels, state, [&](TensorBuilder &s, Value, ValueRange state) {
+        ValueRange heap = state.take_front(parts);
+        ValueRange entry = state.slice(parts, parts);
+        Value slot = state.back();
+        // Without children the entry stands for them, and stays.
+        auto childAt = [&](Value at, Value otherwise) {
+          Value isIn = s.compare(arith::CmpIPredicate::ult, at, count);
+          return s.select(isIn, at, otherwise);
+        };
+        Value first = s.add(s.add(slot, slot), one);
+        Value left = childAt(first, slot);
+        Value right = childAt(s.add(first, one), left);
+        Values x = readAt(s, heap, left), y = readAt(s, heap, right);
+        Value isRight = isBefore(s, x, y);
+        Value child = s.select(isRight, right, left);
+        auto choose = [&](Value condition, ValueRange x, ValueRange y) {
+          return llvm::map_to_vector(llvm::zip_equal(x, y), [&](auto pair) {
+            auto [ifSo, otherwise] = pair;
+            return s.select(condition, ifSo, otherwise);
+          });
+        };
+        Values worse = choose(isRight, y, x);
+        Value sinks = isBefore(s, entry, worse);
+        Values next = writeAt(s, choose(sinks, worse, entry), heap, slot);
+        slot = s.select(sinks, child, slot);
+        next = writeAt(s, entry, next, slot);
+        next.append(entry.begin(), entry.end());
+        next.push_back(slot);
+        return next;
+      });
+  return Values(state.begin(), state.begin() + parts);
 }
 
 /// The number of bits of k.
@@ -184,6 +185,61 @@ Value orderByIndex(TensorBuilder &b, ValueRange x, ValueRange y,
   return arith::OrIOp::create(b, before, b.select(after, no, earlier));
 }
 
+bool PackedKeys::has(Type onnxType) {
+  return isBoolType(onnxType) ||
+         (onnxType.isIntOrFloat() && onnxType.getIntOrFloatBitWidth() <= 32);
+}
+
+/// The number of f32 or of at most 32 bits as an integer of 32 bits that is
+/// larger where it is. Zeros are equal, and NaN is the largest.
+static Value toOrderedInteger(TensorBuilder &b, Value value, bool isUnsigned) {
+  Type i32 = b.getI32Type();
+  auto constant = [&](int32_t number) { return b.integer(i32, number); };
+  if (auto type = dyn_cast<IntegerType>(value.getType())) {
+    if (type.getWidth() < 32)
+      return b.convert(value, i32, isUnsigned);
+    return isUnsigned
+               ? Value(arith::XOrIOp::create(b, value, constant(INT32_MIN)))
+               : value;
+  }
+  if (!value.getType().isF32())
+    value = arith::ExtFOp::create(b, b.getF32Type(), value);
+  Value isNaN =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, value, value);
+  // -0 + 0 = 0.
+  value = arith::AddFOp::create(b, value, b.zero(b.getF32Type()));
+  Value bits = arith::BitcastOp::create(b, i32, value);
+  // Of negative numbers the larger has the smaller bits.
+  Value sign = arith::ShRSIOp::create(b, bits, constant(31));
+  Value flipped = arith::AndIOp::create(b, sign, constant(INT32_MAX));
+  Value ordered = arith::XOrIOp::create(b, bits, flipped);
+  return b.select(isNaN, constant(INT32_MAX), ordered);
+}
+
+Value PackedKeys::pack(TensorBuilder &b, Value stored, Value index) const {
+  Type i64 = b.getI64Type();
+  Value value = loadScalar(b, b.getLoc(), stored, onnxType);
+  const bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
+  Value ordered = toOrderedInteger(b, value, isUnsigned);
+  if (!largest)
+    ordered = arith::XOrIOp::create(b, ordered, b.integer(b.getI32Type(), -1));
+  Value high =
+      arith::ShLIOp::create(b, b.convert(ordered, i64), b.integer(i64, 32));
+  Value low = arith::XOrIOp::create(b, b.convert(index, i64),
+                                    b.integer(i64, UINT32_MAX));
+  return arith::OrIOp::create(b, high, low);
+}
+
+Value PackedKeys::getIndex(TensorBuilder &b, Value key) {
+  Value low =
+      arith::AndIOp::create(b, key, b.integer(key.getType(), UINT32_MAX));
+  return arith::XOrIOp::create(b, low, b.integer(key.getType(), UINT32_MAX));
+}
+
+Value PackedKeys::isBefore(TensorBuilder &b, ValueRange x, ValueRange y) {
+  return b.compare(arith::CmpIPredicate::sgt, x.front(), y.front());
+}
+
 /// The largest or smallest of so many elements of a row of a matrix, as stored.
 /// A NaN among them is the largest, and never the smallest but of nothing else.
 static Value findBest(TensorBuilder &b, Value matrix, ValueRange at,
@@ -212,11 +268,11 @@ static Value findBest(TensorBuilder &b, Value matrix, ValueRange at,
 
 namespace {
 
-/// Entries, [count] each, and whether the first value is before the second: of
-/// equals the one that was before remains so.
+/// Entries, [count] each, and their order: of equals the one that was before
+/// remains so.
 struct Merging {
   Value count;
-  function_ref<Value(TensorBuilder &, Value, Value)> isBefore;
+  Selection::Order isBefore;
 
   /// Puts the runs of `width` entries of `from`, which are in order, together
   /// in pairs, in `to`.
@@ -243,9 +299,8 @@ struct Merging {
                 auto isLess = [&](Value a, Value b) {
                   return t.compare(arith::CmpIPredicate::slt, a, b);
                 };
-                Value isNext =
-                    arith::OrIOp::create(t, isLess(lastLeft, left),
-                                         isBefore(t, y.front(), x.front()));
+                Value isNext = arith::OrIOp::create(t, isLess(lastLeft, left),
+                                                    isBefore(t, y, x));
                 Value isRight =
                     arith::AndIOp::create(t, isLess(right, end), isNext);
                 for (auto [ifRight, ifLeft] : llvm::zip_equal(y, x))
@@ -267,80 +322,160 @@ struct Merging {
         math::CountLeadingZerosOp::create(b, b.convert(count, b.getI64Type()));
     Value bits = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
     Value steps = arith::CeilDivUIOp::create(b, bits, b.index(2));
+    const size_t parts = entries.size();
     Values state(entries);
     llvm::append_range(state, room);
     state.push_back(b.index(1));
     state = loop(b, b.index(int64_t(0)), steps, state,
                  [&](TensorBuilder &s, Value, ValueRange state) {
                    Value width = state.back();
-                   ValueRange entries = state.take_front(2);
+                   ValueRange entries = state.take_front(parts);
                    Values room =
-                       mergeRuns(s, entries, state.slice(2, 2), width);
+                       mergeRuns(s, entries, state.slice(parts, parts), width);
                    Value wider = s.add(width, width);
                    Values next = mergeRuns(s, room, entries, wider);
                    llvm::append_range(next, room);
                    next.push_back(s.add(wider, wider));
                    return next;
                  });
-    return Values(state.begin(), state.begin() + 2);
+    return Values(state.begin(), state.begin() + parts);
   }
 };
 
 } // namespace
 
-/// All of a row's elements in order.
-static Values sortRow(TensorBuilder &b, Value matrix, Value row,
-                      ValueRange parts, Type onnxType, bool largest) {
+namespace {
+
+/// The best elements of rows of a matrix.
+struct RowSorter {
+  Value matrix;
+  OpFoldResult count;
+  Type onnxType;
+  bool largest;
+
+  Values byKeys(TensorBuilder &b, Value row, ValueRange results) const;
+  Values byEntries(TensorBuilder &b, Value row, ValueRange results) const;
+
+private:
+  bool isWhole(TensorBuilder &b) const {
+    return isSameSize(count, b.dim(matrix, 1));
+  }
+  Value isBetter(TensorBuilder &b, Value x, Value y) const {
+    return largest ? isLess(b, y, x, onnxType) : isLess(b, x, y, onnxType);
+  }
+  Values sortAll(TensorBuilder &b, ValueRange entries, Selection::Source source,
+                 Selection::Order isBefore) const;
+  Values
+  select(TensorBuilder &b, Value row, ValueRange heap, Selection::Source source,
+         Selection::Order isBefore,
+         function_ref<Value(TensorBuilder &, ValueRange)> getValue) const;
+};
+
+} // namespace
+
+/// All entries of `source` in order.
+Values RowSorter::sortAll(TensorBuilder &b, ValueRange entries,
+                          Selection::Source source,
+                          Selection::Order isBefore) const {
   OpFoldResult size = b.dim(matrix, 1);
   Value extent = b.index(size);
-  Values entries = loop(b, b.index(int64_t(0)), extent, parts,
-                        [&](TensorBuilder &s, Value i, ValueRange parts) {
-                          Values entry = {s.extract(matrix, {row, i}),
-                                          s.convert(i, s.getI64Type())};
-                          return writeAt(s, entry, parts, i);
-                        });
+  Values filled = loop(b, b.index(int64_t(0)), extent, entries,
+                       [&](TensorBuilder &s, Value i, ValueRange parts) {
+                         return writeAt(s, source(s, i), parts, i);
+                       });
   // Empty tensors of one type are one, which may not be changed as two.
-  Values room = {b.empty({b.plus(size, 1)}, elementTypeOf(matrix)),
-                 b.empty({b.plus(size, 2)}, b.getI64Type())};
-  auto isBefore = [&](TensorBuilder &s, Value x, Value y) {
-    return largest ? isLess(s, y, x, onnxType) : isLess(s, x, y, onnxType);
+  Values room;
+  for (Value part : entries)
+    room.push_back(
+        b.empty({b.plus(size, int64_t(room.size()) + 1)}, elementTypeOf(part)));
+  return Merging{extent, isBefore}.sort(b, filled, room);
+}
+
+/// The best entries of `source`, of which `getValue` gives the stored element.
+Values RowSorter::select(
+    TensorBuilder &b, Value row, ValueRange heap, Selection::Source source,
+    Selection::Order isBefore,
+    function_ref<Value(TensorBuilder &, ValueRange)> getValue) const {
+  Value k = b.index(count), extent = b.index(b.dim(matrix, 1));
+  auto test = [&](TensorBuilder &t, Value from, ValueRange worst) {
+    Value best =
+        findBest(t, matrix, {row, from}, Selection::kBlock, onnxType, largest);
+    return isBetter(t, best, getValue(t, worst));
   };
-  return Merging{extent, isBefore}.sort(b, entries, room);
+  // Other types are not stored as what is compared.
+  Type stored = elementTypeOf(matrix);
+  const bool isPlain =
+      isa<FloatType>(stored) == isa<FloatType>(onnxType) &&
+      stored.getIntOrFloatBitWidth() == onnxType.getIntOrFloatBitWidth();
+  Selection selection(isBefore);
+  return isPlain ? selection.select(b, k, extent, heap, source, test)
+                 : selection.select(b, k, extent, heap, source);
+}
+
+/// Sorts keys in the place of the indices, then reads the elements.
+Values RowSorter::byKeys(TensorBuilder &b, Value row,
+                         ValueRange results) const {
+  PackedKeys keys(onnxType, largest);
+  auto source = [&](TensorBuilder &t, Value i) -> Values {
+    return {keys.pack(t, t.extract(matrix, {row, i}), i)};
+  };
+  auto getValue = [&](TensorBuilder &t, ValueRange key) -> Value {
+    Value index = PackedKeys::getIndex(t, key.front());
+    return t.extract(matrix, {row, t.convert(index, t.getIndexType())});
+  };
+  Value found =
+      isWhole(b)
+          ? sortAll(b, results[1], source, PackedKeys::isBefore).front()
+          : select(b, row, results[1], source, PackedKeys::isBefore, getValue)
+                .front();
+  return loop(b, b.index(int64_t(0)), b.index(count), {results[0], found},
+              [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
+                Value key = s.extract(state[1], i);
+                return {put(s, getValue(s, key), state[0], i),
+                        put(s, PackedKeys::getIndex(s, key), state[1], i)};
+              });
+}
+
+/// Sorts elements together with their indices.
+Values RowSorter::byEntries(TensorBuilder &b, Value row,
+                            ValueRange results) const {
+  auto source = [&](TensorBuilder &t, Value i) -> Values {
+    return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
+  };
+  if (isWhole(b))
+    return sortAll(b, results, source,
+                   [&](TensorBuilder &s, ValueRange x, ValueRange y) {
+                     return isBetter(s, x.front(), y.front());
+                   });
+  auto isBefore = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
+    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
+      return isBetter(s, x.front(), y.front());
+    });
+  };
+  return select(
+      b, row, results, source, isBefore,
+      [](TensorBuilder &, ValueRange entry) { return entry.front(); });
 }
 
 Values sortRows(TensorBuilder &b, Value matrix, OpFoldResult count,
                 Type onnxType, bool largest) {
-  OpFoldResult rows = b.dim(matrix, 0);
-  Value k = b.index(count), extent = b.index(b.dim(matrix, 1));
-  auto isBefore = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
-    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
-      return largest ? isLess(s, y.front(), x.front(), onnxType)
-                     : isLess(s, x.front(), y.front(), onnxType);
-    });
-  };
+  OpFoldResult rows = b.dim(matrix, 0), size = b.dim(matrix, 1);
+  constexpr int64_t kMostKeys = int64_t(1) << 32;
+  std::optional<int64_t> known = getStaticSize(size);
+  const bool hasKeys =
+      PackedKeys::has(onnxType) && known.value_or(0) <= kMostKeys;
+  if (hasKeys && !known)
+    createCheck(
+        b, b.getLoc(),
+        b.compare(arith::CmpIPredicate::ule, b.index(size), b.index(kMostKeys)),
+        "cannot sort {0} elements, more than 2^32", {size});
+  RowSorter sorter{matrix, count, onnxType, largest};
   Values results = {b.empty({rows, count}, elementTypeOf(matrix)),
                     b.empty({rows, count}, b.getI64Type())};
   results =
-      forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange heap) {
-        if (isSameSize(count, b.dim(matrix, 1)))
-          return sortRow(s, matrix, row, heap, onnxType, largest);
-        auto element = [&](TensorBuilder &t, Value i) -> Values {
-          return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
-        };
-        auto isBetter = [&](TensorBuilder &t, Value from, ValueRange worst) {
-          Value best = findBest(t, matrix, {row, from}, Selection::kBlock,
-                                onnxType, largest);
-          return largest ? isLess(t, worst.front(), best, onnxType)
-                         : isLess(t, best, worst.front(), onnxType);
-        };
-        // Other types are not stored as what is compared.
-        Type stored = elementTypeOf(matrix);
-        const bool isPlain =
-            isa<FloatType>(stored) == isa<FloatType>(onnxType) &&
-            stored.getIntOrFloatBitWidth() == onnxType.getIntOrFloatBitWidth();
-        Selection selection(isBefore);
-        return isPlain ? selection.select(s, k, extent, heap, element, isBetter)
-                       : selection.select(s, k, extent, heap, element);
+      forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange part) {
+        return hasKeys ? sorter.byKeys(s, row, part)
+                       : sorter.byEntries(s, row, part);
       });
   if (auto loop = results.front().getDefiningOp<scf::ForallOp>()) {
     std::string words = largest ? "largest" : "smallest";

@@ -49,11 +49,34 @@ private:
                      mlir::ValueRange heap);
   Values siftDown(TensorBuilder &b, mlir::Value from, mlir::Value count,
                   mlir::ValueRange heap);
-  Values sinkOne(TensorBuilder &b, mlir::Value slot, mlir::Value left,
-                 mlir::Value count, mlir::ValueRange heap);
 
   Order isBefore;
   mlir::Value levels; // of a heap of k
+};
+
+/// Elements of a list and their indices as integers of 64 bits, one for both,
+/// that are ordered as the entries are: a comparison is one of integers.
+class PackedKeys {
+public:
+  /// Whether elements of the type have at most 32 bits.
+  static bool has(mlir::Type onnxType);
+
+  PackedKeys(mlir::Type onnxType, bool largest)
+      : onnxType(onnxType), largest(largest) {}
+
+  /// The key of a stored element at `index`, which is below 2^32. That of what
+  /// goes first is larger.
+  mlir::Value pack(TensorBuilder &b, mlir::Value stored,
+                   mlir::Value index) const;
+  /// The index (i64) in a key.
+  static mlir::Value getIndex(TensorBuilder &b, mlir::Value key);
+  /// The order of entries that are a key each.
+  static mlir::Value isBefore(TensorBuilder &b, mlir::ValueRange x,
+                              mlir::ValueRange y);
+
+private:
+  mlir::Type onnxType;
+  bool largest;
 };
 
 /// The largest or smallest `count` elements of each row of a matrix, in order,
