@@ -2,10 +2,12 @@
 """Sardonyx beside its peers on whole models, as Markdown and as a picture.
 
     models.py MODEL.onnx... [--engines a,b] [--threads N] [--rounds R] [--seconds S] [--dim NAME=SIZE]... [--svg FILE]
+              [--write FILE]
 
 Inputs come from MODEL.npz beside the model (an array for each input), or are random: open sizes are 1 or what --dim
 says, integers are 0 or 1. The ratio is Sardonyx' time to that of the fastest peer. In brackets: what its second process
 takes, which finds the compiled model and the packed weights of the first. Peers that are not installed are left out.
+The FILE that is written becomes a page with the table, the slowest beside its peers first.
 """
 
 import argparse
@@ -101,6 +103,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE")
     parser.add_argument("--svg", type=Path)
+    parser.add_argument("--write", metavar="FILE", type=Path, help="a page of Markdown for the table")
     args = parser.parse_args()
     engines = args.engines.split(",")
     if "sardonyx" not in engines:
@@ -115,12 +118,20 @@ def main():
             failures += [f"{path.stem}, {e}: {r['failure']}" for e, r in results.items() if "failure" in r]
             cells, ratio = row(path.stem, results, engines)
             rows.append(cells)
-            ratios += [ratio] if ratio else []
+            ratios.append(ratio)
     title = f"{side_by_side.processor()}; {args.threads} thread{'s' * (args.threads > 1)}"
+    about = f"{title}; {side_by_side.versions(engines)}"
     header = ["model", *(f"{e} ms" for e in engines), "to the best peer", "load s", "peak MB", "error"]
-    print(f"{title}; {side_by_side.versions(engines)}\n\n{side_by_side.table(header, rows)}")
-    if len(ratios) > 1:
-        print(f"\nGeometric mean of the ratios: {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f}")
+    print(f"{about}\n\n{side_by_side.table(header, rows)}")
+    known = [ratio for ratio in ratios if ratio]
+    mean = ""
+    if len(known) > 1:
+        mean = f"Geometric mean of the ratios: {math.exp(sum(map(math.log, known)) / len(known)):.3f}"
+        print(f"\n{mean}")
+    if args.write:
+        order = sorted(range(len(rows)), key=lambda i: -(ratios[i] or 0))
+        page = side_by_side.table(header, [rows[i] for i in order])
+        args.write.write_text(f"# Performance: networks\n\n`benchmarks/exports.py` makes these networks, and `benchmarks/models.py --write {args.write}` this page: {about}.\n{mean}.\n\n{page}\n")
     for failure in failures:
         print(f"\nFailed: {failure}")
     if args.svg:

@@ -44,10 +44,12 @@ def test_models(tmp_path):
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         small (float[batch,3] x, int64[1] i) => (float[batch,1] y) { y = Gather <axis = 1> (x, i) }""")
     onnx.save(model, tmp_path / "small.onnx")
-    picture = tmp_path / "bars.svg"
-    text = run(BENCHMARKS / "models.py", tmp_path / "small.onnx", "--dim", "batch=7", "--svg", picture, *QUICK)
+    picture, page = tmp_path / "bars.svg", tmp_path / "page.md"
+    written = ["--svg", picture, "--write", page]
+    text = run(BENCHMARKS / "models.py", tmp_path / "small.onnx", "--dim", "batch=7", *written, *QUICK)
     assert re.search(r"^\| small \| \d+\.\d+ \| — \| \d+\.\d+ \(0\.\d+\) \| \d+ \(\d+\) \| 0\.0e\+00 \|$", text, re.M), text
     assert picture.read_text().count("<rect") == 2
+    assert text.split("\n\n", 1)[1].strip() in page.read_text()
 
 
 def test_a_failure_is_told(tmp_path):
