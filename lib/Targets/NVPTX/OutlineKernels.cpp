@@ -84,13 +84,14 @@ public:
       // All blocks are there: the next kernel's may come, to wait for these.
       NVVM::GriddepcontrolOp::create(
           device, loc, NVVM::GridDepActionKind::launch_dependents);
-      NVVM::GriddepcontrolOp::create(device, loc,
-                                     NVVM::GridDepActionKind::wait);
+      first = NVVM::GriddepcontrolOp::create(device, loc,
+                                             NVVM::GridDepActionKind::wait);
     }
     countIterations();
     if (failed(passValues()))
       return failure();
     emitKernel();
+    waitAfterPrefetches();
     start();
     return success();
   }
@@ -99,6 +100,50 @@ private:
   Attribute space() {
     return gpu::AddressSpaceAttr::get(host.getContext(),
                                       gpu::AddressSpace::Global);
+  }
+
+  static bool hasPrefetch(Operation *op) {
+    return op->walk([](NVVM::PrefetchOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  }
+
+  /// Whether `op` may come before the kernel waits for others: it reads and
+  /// writes no memory, or only asks for it.
+  static bool isEarly(Operation *op) {
+    if (isa<NVVM::PrefetchOp>(op) ||
+        (op->getNumRegions() == 0 && isMemoryEffectFree(op)))
+      return true;
+    return isa<scf::IfOp, scf::ForOp>(op) &&
+           llvm::all_of(op->getRegions(), [](Region &region) {
+             return llvm::all_of(region.getOps(), [](Operation &inner) {
+               return isEarly(&inner);
+             });
+           });
+  }
+
+  /// Memory that a kernel asks for before it waits is on its way meanwhile.
+  void waitAfterPrefetches() {
+    if (!first || !hasPrefetch(kernel))
+      return;
+    moveWait(kernel.front(), std::next(first->getIterator()));
+    first->erase();
+  }
+
+  /// Waits in `block`, after what may be done before: at the end of that, or in
+  /// each of the branches that it ends with.
+  void moveWait(Block &block, Block::iterator from) {
+    Block::iterator at = from;
+    while (&*at != block.getTerminator() && isEarly(&*at))
+      ++at;
+    auto branches = dyn_cast<scf::IfOp>(*at);
+    if (branches && branches.getNumResults() == 0 && branches.elseBlock() &&
+        &*std::next(at) == block.getTerminator() && hasPrefetch(branches)) {
+      moveWait(*branches.thenBlock(), branches.thenBlock()->begin());
+      moveWait(*branches.elseBlock(), branches.elseBlock()->begin());
+      return;
+    }
+    OpBuilder b(&block, at);
+    NVVM::GriddepcontrolOp::create(b, loc, NVVM::GridDepActionKind::wait);
   }
 
   /// How often each dimension's loop turns, on the host.
@@ -450,6 +495,8 @@ private:
   }
 
   scf::ParallelOp loop;
+  /// Where the kernel waits for those before it; null: it starts after them.
+  Operation *first = nullptr;
   const Location loc;
   const LLVMTypeConverter &types;
   OpBuilder host, device;

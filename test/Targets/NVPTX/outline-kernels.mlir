@@ -155,3 +155,42 @@ module attributes {sdx.target = #nv.target<sm = 89>} {
     return
   }
 }
+
+// -----
+
+// What a kernel asks for before it is needed it asks for before it waits, in
+// each of its branches.
+// CHECK-LABEL: gpu.func @asking(
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NOT: nvvm.griddepcontrol
+// CHECK: scf.if
+// CHECK: nvvm.prefetch level = L2
+// CHECK: nvvm.griddepcontrol wait
+// CHECK: memref.store
+// CHECK: else
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK: memref.store
+// CHECK-NOT: nvvm.griddepcontrol
+// CHECK: gpu.return
+module attributes {sdx.target = #nv.target<sm = 90>} {
+  func.func private @asking(%x: memref<64xf32, #gpu.address_space<global>>) attributes {sdx.kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %zero = arith.constant 0.0 : f32
+    scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
+      %isFirst = arith.cmpi slt, %i, %c1 : index
+      scf.if %isFirst {
+        %address = memref.extract_aligned_pointer_as_index %x : memref<64xf32, #gpu.address_space<global>> -> index
+        %word = arith.index_cast %address : index to i64
+        %p = llvm.inttoptr %word : i64 to !llvm.ptr<1>
+        nvvm.prefetch level = L2, %p : !llvm.ptr<1>
+        memref.store %zero, %x[%c0] : memref<64xf32, #gpu.address_space<global>>
+      } else {
+        memref.store %zero, %x[%c1] : memref<64xf32, #gpu.address_space<global>>
+      }
+      scf.reduce
+    } {nv.threads = 32 : i64}
+    return
+  }
+}

@@ -7,6 +7,8 @@
 
 #include "Kernel/Block.h"
 
+#include "dialects/NV/NV.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -179,6 +181,22 @@ Value nv::addressOf(ImplicitLocOpBuilder &b, Value memref, Value index) {
 Value nv::loadAt(ImplicitLocOpBuilder &b, Value memref, Value index) {
   auto type = cast<MemRefType>(memref.getType()).getElementType();
   return LLVM::LoadOp::create(b, type, addressOf(b, memref, index));
+}
+
+bool nv::canPrefetch(Operation *op) {
+  // LLVM knows the instruction from there on.
+  constexpr int64_t kPtxVersion = 80;
+  TargetAttr target = getTargetOrDefault(op);
+  return target.hasEarlyStarts() && target.getPtxVersion() >= kPtxVersion;
+}
+
+void nv::prefetch(ImplicitLocOpBuilder &b, Value memref, Value index) {
+  NVVM::PrefetchOp::create(b,
+                           NVVM::PrefetchCacheLevelAttr::get(
+                               b.getContext(), NVVM::PrefetchCacheLevel::L2),
+                           /*evictPriority=*/nullptr,
+                           addressOf(b, memref, index),
+                           /*predicate=*/Value());
 }
 
 Value nv::sizeOf(ImplicitLocOpBuilder &b, Value memref, int64_t dim) {

@@ -82,6 +82,14 @@ mlir::Value addressOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 mlir::Value loadAt(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                    mlir::Value index);
 
+/// Whether code of `op` can ask for memory before its kernel may use it.
+bool canPrefetch(mlir::Operation *op);
+
+/// Asks for the memory at element `index` before it is needed, by the L2 cache.
+/// Kernels do so for what no other kernel writes before they wait for these.
+void prefetch(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+              mlir::Value index);
+
 /// The size of a dimension, a constant where it is known.
 mlir::Value sizeOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                    int64_t dim);

@@ -26,6 +26,10 @@ static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
 /// Each element of a row that a warp reads meets so many weights: of as many
 /// columns, or of fewer where there are several products.
 static constexpr int64_t kWeights = 4;
+/// Steps along K whose weights are asked for before the rows are there.
+static constexpr int64_t kPrefetched = 4;
+/// Of the L2 cache.
+static constexpr int64_t kLineBytes = 128;
 /// Bytes of shared memory for rows.
 static constexpr int64_t kChunkBytes = 48 * 1024;
 /// Neighbours that a thread copies, or multiplies by, at a time.
@@ -112,6 +116,7 @@ void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
   warpCol = i.add(col0, i.mul(i.div(warp, parts), warpColumns));
   const int64_t chunkBytes = rows * rowPitch() * elementBytes();
   const int64_t sumsOfWarp = countSums();
+  prefetchWeights(b);
   if (prologue.isNeeded())
     lhs = prologue.emit(b, thread);
   Value shared =
@@ -129,6 +134,29 @@ void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
   storeSums(b, ArrayRef(state).take_front(sumsOfWarp));
   gpu::BarrierOp::create(b);
   emitResults(b);
+}
+
+/// Asks for the weights of the first steps, a lane for each line of the cache.
+void DequantRows::prefetchWeights(ImplicitLocOpBuilder &b) {
+  if (!canPrefetch(op))
+    return;
+  Indices i(b);
+  const int64_t together =
+      std::max<int64_t>(kLineBytes / weights.front().bytesOfPiece(), 1);
+  auto one = scf::IfOp::create(b, i.less(i.rem(lane, together), i.constant(1)),
+                               /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(one.thenYield());
+  for (int64_t step = 0; step < std::min(steps, kPrefetched); ++step) {
+    Value piece = i.add(i.add(i.mul(part, kWarp), lane), step * stepPieces());
+    piece = arith::MinSIOp::create(b, piece, i.constant(piecesOfRow() - 1));
+    for (const PackedWeights &ofProduct : weights)
+      for (int64_t c = 0; c < warpColumns; ++c) {
+        Value column = arith::MinSIOp::create(b, i.add(warpCol, c),
+                                              i.constant(columns - 1));
+        ofProduct.prefetchPiece(b, column, piece);
+      }
+  }
 }
 
 /// What the thread multiplies in a step, of each of its columns.

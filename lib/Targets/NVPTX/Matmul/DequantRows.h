@@ -67,6 +67,7 @@ private:
   int64_t rowPitch() const { return chunkSteps * stepPieces() * pitch(); }
 
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value block);
+  void prefetchWeights(mlir::ImplicitLocOpBuilder &b);
   State loadPieces(mlir::ImplicitLocOpBuilder &b, mlir::Value step);
   void copyRows(mlir::ImplicitLocOpBuilder &b, mlir::Value chunk);
   mlir::Value loadLhs(mlir::ImplicitLocOpBuilder &b, mlir::Value row,

@@ -25,8 +25,11 @@ using namespace sardonyx::nv;
 static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
 /// Fewer threads side by side would read parts of sectors.
 static constexpr int64_t kFewestLanes = 4;
-/// Loads of the right-hand side that are on their way at a time.
-static constexpr int64_t kUnrolled = 4;
+/// Loads of the right-hand side that are on their way at a time, and those that
+/// a thread asks for before it may read what it multiplies them by.
+static constexpr int64_t kUnrolled = 4, kPrefetched = 16;
+/// Of the L2 cache.
+static constexpr int64_t kLineBytes = 128;
 
 /// Elements of a row of the right-hand side that a thread reads together.
 static int64_t countWidth(sdx::MatmulOp op) {
@@ -129,6 +132,7 @@ void FewRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
   OpBuilder::InsertionGuard guard(b);
   scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "matmul");
   startBlock(b, loop.getInductionVars()[0]);
+  prefetchWeights(b);
   if (prologue.isNeeded())
     lhs = prologue.emit(b, thread);
   combine(b, sumUp(b));
@@ -188,16 +192,60 @@ SmallVector<Value> FewRows::loadPiece(ImplicitLocOpBuilder &b, Value buffer,
   return values;
 }
 
-/// The sums and the products of row `k` of the right-hand side or, where that
-/// is [N,K], of the elements from `k` on of the thread's row.
-SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
-                                        ValueRange sums) {
+/// Where the thread's elements of row `k` of the right-hand side begin or,
+/// where that is [N,K], those from `k` on of its row.
+Value FewRows::placeOf(ImplicitLocOpBuilder &b, Value k) {
   Indices i(b);
   Value line = isTransposed ? col : k, place = isTransposed ? k : col;
   Value length = isTransposed ? depth : columns;
   Value at = i.add(i.mul(line, length), place);
   if (op.isRhsBatched())
     at = i.add(i.mul(pair, i.mul(depth, columns)), at);
+  return at;
+}
+
+int64_t FewRows::depthStep() const {
+  return isTransposed ? lanes * width : kThreads / lanes;
+}
+
+/// The first that a thread has along K.
+Value FewRows::firstDepth(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  return isTransposed ? i.mul(i.rem(thread, lanes), width)
+                      : i.div(thread, lanes);
+}
+
+/// Asks for what the block multiplies by first, one thread for each line of the
+/// cache.
+void FewRows::prefetchWeights(ImplicitLocOpBuilder &b) {
+  std::optional<int64_t> known = getConstantIntValue(depth);
+  if (!known || *known == 0 || op.isRhsBatched() || !canPrefetch(op))
+    return;
+  Indices i(b);
+  const int64_t bytes =
+      op.getRhs().getType().getElementTypeBitWidth() / 8 * width;
+  const int64_t together = std::max<int64_t>(kLineBytes / bytes, 1);
+  Value isFirst = i.less(i.rem(i.rem(thread, lanes), together), i.constant(1));
+  auto one = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(one.thenYield());
+  Value from = firstDepth(b);
+  for (int64_t turn = 0; turn < kPrefetched && turn * depthStep() < *known;
+       ++turn) {
+    Value k = arith::MinSIOp::create(
+        b, i.add(from, turn * depthStep()),
+        i.constant(std::max<int64_t>(*known - width, 0)));
+    for (Value buffer : weights)
+      prefetch(b, buffer, placeOf(b, k));
+  }
+}
+
+/// The sums and the products of row `k` of the right-hand side or, where that
+/// is [N,K], of the elements from `k` on of the thread's row.
+SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
+                                        ValueRange sums) {
+  Indices i(b);
+  Value at = placeOf(b, k);
   SmallVector<SmallVector<Value>> pieces; // of each product
   for (Value buffer : weights)
     pieces.push_back(loadPiece(b, buffer, at));
@@ -230,9 +278,8 @@ SmallVector<Value> FewRows::addProducts(ImplicitLocOpBuilder &b, Value k,
 /// so many-th piece of its row.
 SmallVector<Value> FewRows::sumUp(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t step = isTransposed ? lanes * width : kThreads / lanes;
-  Value first =
-      isTransposed ? i.mul(i.rem(thread, lanes), width) : i.div(thread, lanes);
+  const int64_t step = depthStep();
+  Value first = firstDepth(b);
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   SmallVector<Value> sums(products.size() * rows * sumsOfRow(), zero);
   // Whole turns of several pieces, and then one by one.

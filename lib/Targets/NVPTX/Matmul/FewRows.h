@@ -46,6 +46,11 @@ private:
   void measure(mlir::ImplicitLocOpBuilder &b);
   void startBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value block);
   int64_t columnsOfBlock() const;
+  mlir::Value placeOf(mlir::ImplicitLocOpBuilder &b, mlir::Value k);
+  mlir::Value firstDepth(mlir::ImplicitLocOpBuilder &b);
+  /// From one element along K that a thread has to its next one.
+  int64_t depthStep() const;
+  void prefetchWeights(mlir::ImplicitLocOpBuilder &b);
   mlir::Value rowOf(mlir::ImplicitLocOpBuilder &b, int64_t row);
   llvm::SmallVector<mlir::Value> loadPiece(mlir::ImplicitLocOpBuilder &b,
                                            mlir::Value buffer, mlir::Value at);

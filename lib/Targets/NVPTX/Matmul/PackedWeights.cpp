@@ -56,6 +56,12 @@ SmallVector<Type> PackedWeights::types(ImplicitLocOpBuilder &b) const {
   return types;
 }
 
+void PackedWeights::prefetchPiece(ImplicitLocOpBuilder &b, Value row,
+                                  Value piece) const {
+  Indices i(b);
+  prefetch(b, weights, i.mul(i.add(i.mul(row, numPieces), piece), bytes));
+}
+
 SmallVector<Value> PackedWeights::load(ImplicitLocOpBuilder &b, Value row,
                                        Value piece, Value exists) const {
   Indices i(b);

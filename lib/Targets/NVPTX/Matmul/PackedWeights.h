@@ -44,6 +44,10 @@ public:
   llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
                                       mlir::Value row, mlir::Value piece,
                                       mlir::Value exists) const;
+  /// Asks for a piece, which exists, before it is loaded.
+  void prefetchPiece(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                     mlir::Value piece) const;
+  int64_t bytesOfPiece() const { return bytes; }
   /// Weight number `i` of a piece, without its scale, times 2^exponentOf(i).
   mlir::Value unpack(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange loaded,
                      int64_t i) const;
