@@ -305,8 +305,7 @@ public:
           mergeFirst(1);
         with = &steps.emplace_back();
       }
-      with->isOpen = bool(kernel);
-      with->parts.push_back({&op, kernel, *uses});
+      with->push_back({&op, kernel, *uses});
     }
     mergeFirst(steps.size());
   }
@@ -319,43 +318,36 @@ public:
   }
 
 private:
-  /// An operation that starts with others of its step, if `kernel` is set.
+  /// An operation: the call of `kernel`, if that is set.
   struct Part {
     Operation *op;
     func::FuncOp kernel;
     Uses uses;
-  };
-  struct Step {
-    SmallVector<Part, 0> parts; // one after the other in the block
-    bool isOpen = false;
 
-    bool conflictsWith(const Uses &uses) const {
-      return llvm::any_of(parts, [&](const Part &part) {
-        return uses.conflictWith(part.uses);
-      });
-    }
+    sdx::CallOp call() const { return cast<sdx::CallOp>(op); }
   };
-  struct Waiting {
-    sdx::CallOp call;
-    func::FuncOp kernel;
-  };
+  /// Calls that start together, one after the other in the block, or one other
+  /// operation.
+  using Step = SmallVector<Part, 0>;
 
   /// The earliest step that `call` can be part of; moves it there.
   Step *findStep(sdx::CallOp call, func::FuncOp kernel, const Uses &uses) {
     Step *found = nullptr;
     for (Step &step : llvm::reverse(steps)) {
-      if (step.conflictsWith(uses))
+      if (llvm::any_of(step, [&](const Part &part) {
+            return uses.conflictWith(part.uses);
+          }))
         break;
-      if (step.isOpen && step.parts.size() < kMostMerged &&
-          llvm::all_of(step.parts,
+      if (step.front().kernel && step.size() < kMostMerged &&
+          llvm::all_of(step,
                        [&](const Part &part) {
                          return canMerge(part.kernel, kernel);
                        }) &&
-          canMoveBehind(call, step.parts.back().op))
+          canMoveBehind(call, step.back().op))
         found = &step;
     }
     if (found)
-      moveBehind(call, found->parts.back().op);
+      moveBehind(call, found->back().op);
     return found;
   }
 
@@ -386,59 +378,55 @@ private:
 
   /// Merges the parts of the first `count` steps, and forgets these.
   void mergeFirst(size_t count) {
-    for (const Step &step : ArrayRef(steps).take_front(count)) {
-      SmallVector<Waiting, 0> calls;
-      for (const Part &part : step.parts)
-        if (part.kernel)
-          calls.push_back({cast<sdx::CallOp>(part.op), part.kernel});
-      merge(calls);
-    }
+    for (const Step &step : ArrayRef(steps).take_front(count))
+      merge(step);
     steps.erase(steps.begin(), steps.begin() + count);
   }
 
-  /// Puts one call in the place of the last of `calls`.
-  void merge(ArrayRef<Waiting> calls) {
+  /// Puts one call in the place of the last of `calls`, if there are several.
+  void merge(ArrayRef<Part> calls) {
     if (calls.size() < 2)
       return;
-    OpBuilder b(sdx::CallOp(calls.back().call));
+    OpBuilder b(calls.back().op);
     // Calls of one kernel follow each other.
-    SmallVector<Waiting, 0> sorted;
-    for (const Waiting &first : calls)
-      if (llvm::none_of(sorted, [&](const Waiting &known) {
+    SmallVector<Part, 0> sorted;
+    for (const Part &first : calls)
+      if (llvm::none_of(sorted, [&](const Part &known) {
             return known.kernel == first.kernel;
           }))
         llvm::copy_if(calls, std::back_inserter(sorted),
-                      [&](const Waiting &waiting) {
+                      [&](const Part &waiting) {
                         return waiting.kernel == first.kernel;
                       });
     SetVector<Value> ins, outs;
     SmallVector<int64_t> updates;
-    for (Waiting &waiting : sorted) {
-      ins.insert(waiting.call.getIns().begin(), waiting.call.getIns().end());
-      for (auto [i, out] : llvm::enumerate(waiting.call.getOuts())) {
-        if (waiting.call.updatesOut(i))
+    for (const Part &waiting : sorted) {
+      ins.insert(waiting.call().getIns().begin(),
+                 waiting.call().getIns().end());
+      for (auto [i, out] : llvm::enumerate(waiting.call().getOuts())) {
+        if (waiting.call().updatesOut(i))
           updates.push_back(outs.size());
         outs.insert(out);
       }
     }
     SmallVector<KernelMerger::Part> parts;
     SmallVector<Location> locations;
-    for (Waiting &waiting : sorted) {
+    for (const Part &waiting : sorted) {
       auto &[kernel, numbers] = parts.emplace_back();
       kernel = waiting.kernel;
-      for (Value in : waiting.call.getIns())
+      for (Value in : waiting.call().getIns())
         numbers.push_back(llvm::find(ins, in) - ins.begin());
-      for (Value out : waiting.call.getOuts())
+      for (Value out : waiting.call().getOuts())
         numbers.push_back(ins.size() + (llvm::find(outs, out) - outs.begin()));
-      locations.push_back(waiting.call.getLoc());
+      locations.push_back(waiting.call().getLoc());
     }
     SmallVector<Value> arguments(ins.getArrayRef());
     llvm::append_range(arguments, outs);
     func::FuncOp together = findMerged(b, parts, arguments);
     sdx::CallOp::create(b, b.getFusedLoc(locations), together.getName(),
                         ins.getArrayRef(), outs.getArrayRef(), updates);
-    for (Waiting &waiting : sorted) {
-      waiting.call.erase();
+    for (const Part &waiting : sorted) {
+      waiting.op->erase();
       replaced.insert(waiting.kernel);
     }
   }
