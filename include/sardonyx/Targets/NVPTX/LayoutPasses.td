@@ -114,7 +114,9 @@ def NVFuseIntoProducts : Pass<"nv-fuse-into-products", "::mlir::ModuleOp"> {
     A kernel around a product of few rows takes in what would be started for
     itself before it: another product of the same rows, the result of which
     nothing else reads, and the reductions of rows that make its left-hand side,
-    if only such products read them. Each of these then computes the rows.
+    if only such products read them. Each of these then computes the rows. A
+    kernel that reduces rows of a product whose sums blocks will share becomes
+    one with it, in which it adds these up.
 
     ```mlir
     %n = sdx.call @k0_rows(%x, %scale : ...) outs(...) -> tensor<1x1024xf16>

@@ -86,7 +86,9 @@ Value PointEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
     if (other == tensor && llvm::equal(position, index))
       return value;
   Value value;
-  if (KernelBody::hasBuffer(tensor)) {
+  if (auto found = computed.find(tensor); found != computed.end()) {
+    value = found->second(b, index);
+  } else if (KernelBody::hasBuffer(tensor)) {
     value = memref::LoadOp::create(b, body.getBuffer(tensor), index);
   } else if (TypedAttr splat = findSplat(tensor)) {
     value = arith::ConstantOp::create(b, splat);

@@ -41,6 +41,13 @@ public:
 
   /// Says that somebody else computes `tensor`, and adds it to points.
   void declare(mlir::Value tensor) { known.insert(tensor); }
+  /// Says how `tensor` is computed at a position.
+  using Compute = std::function<mlir::Value(mlir::ImplicitLocOpBuilder &b,
+                                            mlir::ValueRange index)>;
+  void declare(mlir::Value tensor, Compute compute) {
+    declare(tensor);
+    computed[tensor] = std::move(compute);
+  }
 
   /// Whether `tensor` can be evaluated at any position.
   bool canEvaluate(mlir::Value tensor) { return !findObstacle(tensor); }
@@ -79,6 +86,7 @@ private:
 
   KernelBody &body;
   llvm::DenseSet<mlir::Value> known, checked;
+  llvm::DenseMap<mlir::Value, Compute> computed;
 };
 
 } // namespace sardonyx::nv

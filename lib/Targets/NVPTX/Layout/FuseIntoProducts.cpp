@@ -10,11 +10,15 @@
 // it: a product whose result nobody else reads, as the two of a gated unit, and
 // the normalisation of rows, which each product that reads them then does.
 //
+// Where blocks share the sums of a product, the kernel of the rows behind it
+// adds up what they have.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Matmul/DequantRows.h"
 #include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
+#include "Matmul/ProductKernel.h"
 
 #include "lib/Dispatch/Utils.h"
 #include "sardonyx/Targets/NVPTX/Passes.h"
@@ -74,6 +78,33 @@ static bool isPossible(func::FuncOp kernel) {
   return plan && FewRows(products, *plan, body, rows).isPossible();
 }
 
+/// Whether a kernel is around one product, of matrices of known sizes, whose
+/// sums blocks share.
+static bool sharesSums(func::FuncOp kernel) {
+  auto op = findProduct<sdx::MatmulOp>(kernel);
+  if (!op || !op.getInit().getType().hasStaticShape() || op.isBatched() ||
+      !KernelBody::hasBuffer(op.getLhs()) ||
+      !KernelBody::hasBuffer(op.getRhs()) ||
+      !kernel.getOps<sdx::ObserveOp>().empty())
+    return false;
+  TargetAttr target = getTargetOrDefault(kernel);
+  std::optional<MatmulPlanAttr> plan = choosePlan(op, target);
+  return !chooseFewRows(op, target) && plan && plan->getSplit() > 1;
+}
+
+/// Whether what follows such a product in its kernel reduces its rows.
+static bool canReduceSums(func::FuncOp kernel) {
+  KernelBody body(kernel);
+  PointEvaluator points(body);
+  RowsKernel rows(llvm::to_vector(kernel.getOps<linalg::GenericOp>()), body);
+  auto op = findProduct<sdx::MatmulOp>(kernel);
+  rows.declare(op->getResult(0), {});
+  SmallVector<Value> results;
+  for (const KernelBody::Output &output : body.getOutputs())
+    results.push_back(output.tensor);
+  return points.canEvaluate(op.getInit()) && rows.isPossible(results);
+}
+
 /// Whether a kernel does nothing but reduce rows and what goes with it.
 static bool reducesRows(func::FuncOp kernel) {
   bool hasReduction = false;
@@ -103,10 +134,13 @@ static Value findTensor(func::FuncOp kernel, unsigned index) {
 
 namespace {
 
-/// A call whose only result another one reads as `read`: itself, or reshaped.
+/// A call of whose results another one reads one as `read`: itself, or
+/// reshaped.
 struct Link {
   sdx::CallOp from, to;
   Value read;
+  /// Those that are results of the kernel of both, too.
+  SmallVector<unsigned> kept = {};
 };
 
 /// Makes the kernel of both calls.
@@ -118,8 +152,7 @@ public:
 
   /// Null where a kernel needs more than values of the other's result.
   func::FuncOp run() {
-    Value result = findResult();
-    if (!result)
+    if (!findStored())
       return {};
     const auto numbers = llvm::to_vector(llvm::make_filter_range(
         llvm::seq<unsigned>(link.to.getIns().size()), [&](unsigned number) {
@@ -134,8 +167,9 @@ public:
     makeFunction();
     OpBuilder b = OpBuilder::atBlockEnd(&fused.front());
     cloneBody(b, first, link.from);
-    Value made = mapping.lookup(result);
-    for (Operation *reshape : findReshapes()) {
+    auto [number, reshapes] = findOrigin();
+    Value made = mapping.lookup(stored[number]);
+    for (Operation *reshape : reshapes) {
       IRMapping of;
       of.map(reshape->getOperand(0), made);
       made = b.clone(*reshape, of)->getResult(0);
@@ -143,6 +177,11 @@ public:
     for (Value place : places)
       mapping.map(place, made);
     cloneBody(b, second, link.to);
+    for (auto [i, kept] : llvm::enumerate(link.kept))
+      bufferization::MaterializeInDestinationOp::create(
+          b, fused.getLoc(), Type(), mapping.lookup(stored[kept]),
+          fused.getArgument(ins.size() + link.to.getOuts().size() + i),
+          /*restrict=*/true, /*writable=*/true);
     func::ReturnOp::create(b, fused.getLoc());
     return fused;
   }
@@ -150,9 +189,16 @@ public:
   /// Calls the kernel in the place of the second call.
   void replaceCall() {
     OpBuilder b(link.to);
+    SmallVector<Value> outs(link.to.getOuts());
+    for (unsigned kept : link.kept)
+      outs.push_back(link.from.getOuts()[kept]);
     auto call = sdx::CallOp::create(b, fused.getLoc(), fused.getName(),
-                                    ins.getArrayRef(), link.to.getOuts());
-    link.to->replaceAllUsesWith(call->getResults());
+                                    ins.getArrayRef(), outs);
+    const unsigned count = link.to->getNumResults();
+    for (auto [i, kept] : llvm::enumerate(link.kept))
+      link.from->getResult(kept).replaceAllUsesExcept(
+          call->getResult(count + i), link.to.getOperation());
+    link.to->replaceAllUsesWith(call->getResults().take_front(count));
     link.to.erase();
   }
 
@@ -163,24 +209,33 @@ private:
     return symbols->lookup<func::FuncOp>(call.getCallee());
   }
 
-  /// What the first kernel leaves, where nothing else is asked of its output.
-  Value findResult() {
-    BlockArgument out = first.getArguments().back();
-    if (!out.hasOneUse())
-      return {};
-    auto store = dyn_cast<bufferization::MaterializeInDestinationOp>(
-        *out.getUsers().begin());
-    return store ? store.getSource() : Value();
+  /// Finds what the first kernel leaves, where nothing else is asked of its
+  /// outputs.
+  bool findStored() {
+    for (BlockArgument out :
+         first.getArguments().take_back(link.from.getOuts().size())) {
+      if (!out.hasOneUse())
+        return false;
+      auto store = dyn_cast<bufferization::MaterializeInDestinationOp>(
+          *out.getUsers().begin());
+      if (!store)
+        return false;
+      stored.push_back(store.getSource());
+    }
+    return true;
   }
 
-  /// From the first call's result to what the second reads.
-  SmallVector<Operation *> findReshapes() {
+  /// The number of the first call's result that the second reads, and what
+  /// reshapes it.
+  std::pair<unsigned, SmallVector<Operation *>> findOrigin() {
     SmallVector<Operation *> reshapes;
-    for (Value value = link.read; value != link.from->getResult(0);
-         value = value.getDefiningOp()->getOperand(0))
+    Value value = link.read;
+    while (value.getDefiningOp() != link.from) {
       reshapes.push_back(value.getDefiningOp());
+      value = reshapes.back()->getOperand(0);
+    }
     std::reverse(reshapes.begin(), reshapes.end());
-    return reshapes;
+    return {cast<OpResult>(value).getResultNumber(), reshapes};
   }
 
   void makeFunction() {
@@ -195,6 +250,9 @@ private:
     for (unsigned number : llvm::seq(link.to.getOuts().size()))
       types.push_back(
           second.getArgument(link.to.getIns().size() + number).getType());
+    for (unsigned kept : link.kept)
+      types.push_back(
+          first.getArgument(link.from.getIns().size() + kept).getType());
     OpBuilder b(second);
     fused = func::FuncOp::create(
         b, b.getFusedLoc({first.getLoc(), second.getLoc()}),
@@ -238,6 +296,7 @@ private:
   func::FuncOp first, second, fused;
   SetVector<Value> ins;
   IRMapping mapping;
+  SmallVector<Value> stored;      // what the first kernel leaves
   DenseMap<Value, Value> tensors; // of arguments
 };
 
@@ -270,7 +329,8 @@ struct FuseIntoProductsPass
     // Those that read the rows are replaced meanwhile.
     for (sdx::CallOp call : findCalls(
              [&](sdx::CallOp call) { return reducesRows(kernelOf(call)); }))
-      fuseRows(call);
+      if (!fuseRows(call))
+        fuseBehind(call);
     for (func::FuncOp kernel : kernels)
       if (SymbolTable::symbolKnownUseEmpty(kernel, module))
         table.erase(kernel);
@@ -370,10 +430,49 @@ private:
     }
   }
 
-  /// Rows that `call` computes, and that products alone read.
-  void fuseRows(sdx::CallOp call) {
-    if (!isSimple(call))
+  /// The kernel of rows `call` with the product before it whose sums blocks
+  /// share. What else reads that product's results must come behind both.
+  void fuseBehind(sdx::CallOp call) {
+    for (Value in : call.getIns()) {
+      auto product = in.getDefiningOp<sdx::CallOp>();
+      if (!product || call.getUpdates() || product.getUpdates() ||
+          product->getBlock() != call->getBlock() ||
+          !sharesSums(kernelOf(product)) ||
+          llvm::count_if(call.getIns(), [&](Value other) {
+            return other.getDefiningOp() == product;
+          }) != 1)
+        continue;
+      Link link{product, call, in};
+      bool comesFirst = true;
+      for (OpResult result : product->getResults())
+        for (Operation *user : result.getUsers()) {
+          if (user == call)
+            continue;
+          Operation *inBlock = call->getBlock()->findAncestorOpInBlock(*user);
+          comesFirst &= inBlock && call->isBeforeInBlock(inBlock);
+          if (link.kept.empty() || link.kept.back() != result.getResultNumber())
+            link.kept.push_back(result.getResultNumber());
+        }
+      if (!comesFirst)
+        continue;
+      KernelFuser fuser(link, *symbols);
+      func::FuncOp fused = fuser.run();
+      if (!fused)
+        continue;
+      if (!canReduceSums(fused)) {
+        fuser.eraseKernel();
+        continue;
+      }
+      fuser.replaceCall();
+      product.erase();
       return;
+    }
+  }
+
+  /// Rows that `call` computes, and that products alone read.
+  bool fuseRows(sdx::CallOp call) {
+    if (!isSimple(call))
+      return false;
     SmallVector<Link> readers;
     DenseSet<Operation *> known;
     if (!findReaders(call->getResult(0), call, readers) || readers.empty() ||
@@ -383,8 +482,8 @@ private:
           return link.to->getBlock() == call->getBlock() &&
                  known.insert(link.to).second;
         }))
-      return;
-    SmallVector<KernelFuser> fusers;
+      return false;
+    SmallVector<KernelFuser, 0> fusers;
     for (Link &link : readers) {
       SmallVector<Operation *> products = findFewRows(kernelOf(link.to));
       std::optional<KernelFuser> fuser;
@@ -393,7 +492,7 @@ private:
       if (!fuser) {
         for (KernelFuser &other : fusers)
           other.eraseKernel();
-        return;
+        return false;
       }
       fusers.push_back(*fuser);
     }
@@ -401,6 +500,7 @@ private:
       fuser.replaceCall();
     eraseReshapes(call);
     call.erase();
+    return true;
   }
 
   SymbolTable *symbols = nullptr;

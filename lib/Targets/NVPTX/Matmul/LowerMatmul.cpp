@@ -9,6 +9,7 @@
 #include "Matmul/FewRows.h"
 #include "Matmul/MatmulPlan.h"
 #include "Matmul/ProductKernel.h"
+#include "Rows/RowsKernel.h"
 
 #include "sardonyx/Targets/NVPTX/Passes.h"
 
@@ -130,12 +131,42 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
       return;
     if (std::optional<MatmulPlanAttr> plan = getPlan(func, root)) {
       MatmulKernel tiles(root, *plan, body);
+      if (hasRows(func))
+        return lowerBeforeRows(func, root, tiles, body);
       lower(body, tiles.isPossible(),
             [&](auto &b) { emit(b, root, body, tiles); });
     }
   }
 
 private:
+  static bool hasRows(func::FuncOp func) {
+    return llvm::any_of(
+        func.getOps<linalg::GenericOp>(),
+        [](linalg::GenericOp op) { return op.getNumReductionLoops() != 0; });
+  }
+
+  /// Reductions of the result's rows read the sums of all parts.
+  void lowerBeforeRows(func::FuncOp func, sdx::MatmulOp op,
+                       MatmulKernel &product, KernelBody &body) {
+    RowsKernel rows(llvm::to_vector(func.getOps<linalg::GenericOp>()), body);
+    rows.declare(op->getResult(0),
+                 [&](ImplicitLocOpBuilder &b, ValueRange index) {
+                   return product.emitSum(b, index);
+                 });
+    SmallVector<Value> results;
+    for (const KernelBody::Output &output : body.getOutputs())
+      results.push_back(output.tensor);
+    const bool isPossible = !op.isBatched() &&
+                            op.getInit().getType().hasStaticShape() &&
+                            product.canLeaveSums() && rows.isPossible(results);
+    lower(body, isPossible, [&](ImplicitLocOpBuilder &b) {
+      rows.useStaticSizes(b);
+      product.emitSumsOfParts(b);
+      rows.emit(b);
+      product.freeSums(b);
+    });
+  }
+
   static int64_t rowsOf(sdx::MatmulOp op) {
     return op.getInit().getType().getDimSize(op.isBatched());
   }

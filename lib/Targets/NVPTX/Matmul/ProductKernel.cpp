@@ -39,33 +39,43 @@ bool ProductKernel::isPossible() {
 }
 
 void ProductKernel::emit(ImplicitLocOpBuilder &b) {
+  emitBlocks(b, plan.getSplit() > 1);
+  if (!partials)
+    return;
+  emitSums(b);
+  freeSums(b);
+}
+
+void ProductKernel::emitSumsOfParts(ImplicitLocOpBuilder &b) {
+  emitBlocks(b, /*hasPartials=*/true);
+}
+
+void ProductKernel::freeSums(ImplicitLocOpBuilder &b) {
+  memref::DeallocOp::create(b, partials);
+}
+
+void ProductKernel::emitBlocks(ImplicitLocOpBuilder &b, bool hasPartials) {
   Indices i(b);
   sizes = findSizes(b);
   rows = i.ceilDiv(sizes.m, plan.getTileM());
   cols = i.ceilDiv(sizes.n, plan.getTileN());
   steps = i.ceilDiv(sizes.k, plan.getTileK());
   items = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
-  if (plan.getSplit() > 1)
+  if (hasPartials)
     partials = allocatePartials(b);
   Value blocks = items;
   if (plan.isWgmma())
     blocks = prepareWarpgroups(b);
   if (isWanted)
     blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    scf::ParallelOp loop =
-        startBlocks(b, blocks, plan.countThreads(), op.getKernelName());
-    thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-    if (plan.isWgmma())
-      emitWarpgroups(b, loop);
-    else
-      emitBlock(b, loop.getInductionVars()[0]);
-  }
-  if (!partials)
-    return;
-  emitSums(b);
-  memref::DeallocOp::create(b, partials);
+  OpBuilder::InsertionGuard guard(b);
+  scf::ParallelOp loop =
+      startBlocks(b, blocks, plan.countThreads(), op.getKernelName());
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (plan.isWgmma())
+    emitWarpgroups(b, loop);
+  else
+    emitBlock(b, loop.getInductionVars()[0]);
 }
 
 /// Which tile of which pair has this number. Large tiles go down some rows
@@ -347,14 +357,37 @@ void ProductKernel::emitSums(ImplicitLocOpBuilder &b) {
   SmallVector<Value> at = i.unflatten(number, grid);
   pair = at[0];
   Value m = at[1], n = i.mul(at[2], width());
-  SmallVector<Value> sums(width());
-  for (auto [j, total] : llvm::enumerate(sums))
-    for (int64_t part = 0; part < plan.getSplit(); ++part) {
-      Value sum = memref::LoadOp::create(
-          b, partials, ValueRange{i.constant(part), pair, m, i.add(n, j)});
-      total = total ? addSums(b, total, sum) : sum;
-    }
+  SmallVector<Value> sums;
+  for (int64_t j = 0; j < width(); ++j)
+    sums.push_back(addParts(b, m, i.add(n, j)));
   emitPoints(b, m, n, sums);
+}
+
+/// What all blocks of the tile have of a sum.
+Value ProductKernel::addParts(ImplicitLocOpBuilder &b, Value m, Value n) {
+  Indices i(b);
+  Value total;
+  for (int64_t part = 0; part < plan.getSplit(); ++part) {
+    Value sum = memref::LoadOp::create(
+        b, partials, ValueRange{i.constant(part), pair, m, n});
+    total = total ? addSums(b, total, sum) : sum;
+  }
+  return total;
+}
+
+Value ProductKernel::emitSum(ImplicitLocOpBuilder &b, ValueRange index) {
+  pair = Indices(b).constant(0);
+  PointEvaluator::Point point;
+  return finishSum(b, addParts(b, index[0], index[1]), index[1], index, point);
+}
+
+/// The result at `index`, of column `n`, whose products add up to `sum`.
+Value ProductKernel::finishSum(ImplicitLocOpBuilder &b, Value sum, Value n,
+                               ValueRange index, PointEvaluator::Point &point) {
+  Value whole = scaleSum(b, sum, n);
+  if (!isZeroFilled(init()))
+    whole = addSums(b, whole, points.evaluate(b, init(), index, point));
+  return whole;
 }
 
 /// What is known at (m, n) and its neighbours, whose sums these are.
@@ -368,10 +401,8 @@ ProductKernel::Points ProductKernel::findPoints(ImplicitLocOpBuilder &b,
     SmallVector<Value> &index = found.indices.emplace_back(first);
     index.back() = i.add(index.back(), j);
     PointEvaluator::Point &point = found.known.emplace_back();
-    Value whole = scaleSum(b, sum, i.add(n, j));
-    if (!isZeroFilled(init()))
-      whole = addSums(b, whole, points.evaluate(b, init(), index, point));
-    point.add(op->getResult(0), index, whole);
+    point.add(op->getResult(0), index,
+              finishSum(b, sum, i.add(n, j), index, point));
   }
   return found;
 }

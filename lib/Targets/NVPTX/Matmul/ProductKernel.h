@@ -40,6 +40,14 @@ public:
   /// Puts the loop over the blocks at the builder's place.
   void emit(mlir::ImplicitLocOpBuilder &b);
 
+  /// The same for another kernel behind that loop: what the blocks that share
+  /// a tile have of its sums stays in memory, until `freeSums`.
+  bool canLeaveSums() { return hasOperands() && points.canEvaluate(init()); }
+  void emitSumsOfParts(mlir::ImplicitLocOpBuilder &b);
+  /// In the code behind it: the product at a position, [M,N].
+  mlir::Value emitSum(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange index);
+  void freeSums(mlir::ImplicitLocOpBuilder &b);
+
 protected:
   /// The sizes of all matrices, and how many pairs there are.
   struct Sizes {
@@ -99,7 +107,13 @@ private:
   using EmitPiece = llvm::function_ref<void(mlir::Value r, mlir::Value c,
                                             mlir::Value m, mlir::Value n)>;
 
+  void emitBlocks(mlir::ImplicitLocOpBuilder &b, bool hasPartials);
   mlir::Value allocatePartials(mlir::ImplicitLocOpBuilder &b);
+  mlir::Value addParts(mlir::ImplicitLocOpBuilder &b, mlir::Value m,
+                       mlir::Value n);
+  mlir::Value finishSum(mlir::ImplicitLocOpBuilder &b, mlir::Value sum,
+                        mlir::Value n, mlir::ValueRange index,
+                        PointEvaluator::Point &point);
   mlir::Value addSums(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
                       mlir::Value y);
   int64_t sumCols() const;

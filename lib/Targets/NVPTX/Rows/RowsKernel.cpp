@@ -15,6 +15,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -47,9 +48,14 @@ bool RowsKernel::isPossible(ArrayRef<Value> results) {
   }
   if (!first || !hasLength())
     return false;
+  const SmallVector<int64_t> loops = first.getStaticLoopRanges();
   return llvm::all_of(results, [&](Value result) {
-    int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
-    return (rank == rowDims || rank == dims) && points.canEvaluate(result);
+    auto type = cast<RankedTensorType>(result.getType());
+    const int64_t rank = type.getRank();
+    return (rank == rowDims || rank == dims) &&
+           succeeded(verifyCompatibleShape(type.getShape(),
+                                           ArrayRef(loops).take_front(rank))) &&
+           points.canEvaluate(result);
   });
 }
 
@@ -73,6 +79,11 @@ LogicalResult RowsKernel::findSizes(ImplicitLocOpBuilder &b) {
   sizes.assign(holder.getInputs().begin(), holder.getInputs().end());
   holder.erase();
   return success();
+}
+
+void RowsKernel::useStaticSizes(ImplicitLocOpBuilder &b) {
+  for (int64_t size : first.getStaticLoopRanges())
+    sizes.push_back(Indices(b).constant(size));
 }
 
 void RowsKernel::emit(ImplicitLocOpBuilder &b) {
@@ -115,12 +126,10 @@ void RowsKernel::emitRows(ImplicitLocOpBuilder &b, Value ofBlock, int64_t rows,
                           ArrayRef<KernelBody::Output> of) {
   Indices i(b);
   outputs.assign(of.begin(), of.end());
+  useStaticSizes(b);
   int64_t length = 1;
-  for (auto [dim, size] : llvm::enumerate(first.getStaticLoopRanges())) {
-    sizes.push_back(i.constant(size));
-    if (int64_t(dim) >= rowDims)
-      length *= size;
-  }
+  for (Value size : ArrayRef(sizes).drop_front(rowDims))
+    length *= *getConstantIntValue(size);
   cols = i.constant(length);
   width = chooseWidth();
   group = kThreads;
@@ -170,7 +179,7 @@ bool RowsKernel::hasLength() {
 
 /// Threads that share a row of this length.
 int64_t RowsKernel::chooseGroup(std::optional<int64_t> length) const {
-  if (!length || *length > kLongestOfWarp)
+  if (!length || *length > kLongestOfWarp || (isSlow && *length > kThreads))
     return kThreads;
   const int64_t threads = llvm::divideCeil(*length, std::max(width, kFewest));
   return std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(threads));

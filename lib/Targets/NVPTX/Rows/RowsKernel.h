@@ -31,6 +31,13 @@ public:
   RowsKernel(llvm::ArrayRef<mlir::linalg::GenericOp> ops, KernelBody &body)
       : body(body), points(body), ops(ops) {}
 
+  /// Says how `tensor`, which `ops` read, is computed at a position. That takes
+  /// longer than a load: no more rows than one have the same block.
+  void declare(mlir::Value tensor, PointEvaluator::Compute compute) {
+    points.declare(tensor, std::move(compute));
+    isSlow = true;
+  }
+
   /// Whether `results` can be computed so; the caller has another way.
   bool isPossible(llvm::ArrayRef<mlir::Value> results);
 
@@ -41,6 +48,8 @@ public:
   /// Finds the sizes of all loops. They are sizes of tensors, which become
   /// sizes of buffers meanwhile.
   mlir::LogicalResult findSizes(mlir::ImplicitLocOpBuilder &b);
+  /// The same where they are all known.
+  void useStaticSizes(mlir::ImplicitLocOpBuilder &b);
   /// Puts the loop over the blocks of a kernel at the builder's place. It
   /// leaves the body's outputs.
   void emit(mlir::ImplicitLocOpBuilder &b);
@@ -89,6 +98,7 @@ private:
   llvm::SmallVector<mlir::linalg::GenericOp> ops;
   mlir::linalg::GenericOp first;
   int64_t rowDims = 0, dims = 0;
+  bool isSlow = false;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Combiner>> combiners;
   llvm::SmallVector<KernelBody::Output> outputs;
   llvm::SmallVector<mlir::Value> sizes;
