@@ -375,3 +375,24 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
     return %a : tensor<12x128x128xf16>
   }
 }
+
+// -----
+
+// Products that start together leave no multiprocessor without work where one
+// alone would be shared by several blocks.
+// CHECK-LABEL: func @alone
+// CHECK-SAME: split = 3
+// CHECK-LABEL: func @together
+// CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 6>
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  func.func @alone(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>, %z: tensor<128x768xf32>)
+      -> tensor<128x768xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) outs(%z : tensor<128x768xf32>) -> tensor<128x768xf32>
+    return %r : tensor<128x768xf32>
+  }
+  func.func @together(%x: tensor<128x768xf16>, %w: tensor<768x768xf16>, %z: tensor<128x768xf32>)
+      -> tensor<128x768xf32> attributes {sdx.kernel, nv.together = 3 : i64} {
+    %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) outs(%z : tensor<128x768xf32>) -> tensor<128x768xf32>
+    return %r : tensor<128x768xf32>
+  }
+}

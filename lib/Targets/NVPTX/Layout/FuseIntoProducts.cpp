@@ -27,6 +27,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_NVFUSEINTOPRODUCTS
@@ -326,6 +327,7 @@ struct FuseIntoProductsPass
     };
     for (sdx::CallOp call : findCalls([](sdx::CallOp) { return true; }))
       fusePair(call);
+    countTogether(module);
     // Those that read the rows are replaced meanwhile.
     for (sdx::CallOp call : findCalls(
              [&](sdx::CallOp call) { return reducesRows(kernelOf(call)); }))
@@ -339,6 +341,30 @@ struct FuseIntoProductsPass
 private:
   func::FuncOp kernelOf(sdx::CallOp call) {
     return symbols->lookup<func::FuncOp>(call.getCallee());
+  }
+
+  /// Tells kernels of products of the same rows, which start together, how many
+  /// they are.
+  void countTogether(ModuleOp module) {
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (!isHostFunction(func))
+        continue;
+      llvm::MapVector<std::pair<Value, Block *>, SmallVector<func::FuncOp>>
+          readers;
+      func.walk([&](sdx::CallOp call) {
+        func::FuncOp kernel = kernelOf(call);
+        auto op = findProduct<sdx::MatmulOp>(kernel);
+        if (!op)
+          return;
+        if (Value rows = findRows(call, op.getOperation()))
+          readers[{rows, call->getBlock()}].push_back(kernel);
+      });
+      for (auto &[rows, kernels] : readers)
+        if (kernels.size() > 1)
+          for (func::FuncOp kernel : kernels)
+            kernel->setAttr(kTogetherAttr,
+                            Builder(kernel).getI64IntegerAttr(kernels.size()));
+    }
   }
 
   /// A kernel with one result of known sizes, which writes no other memory.

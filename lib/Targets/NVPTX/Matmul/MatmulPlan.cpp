@@ -290,10 +290,16 @@ static Extent getExtent(sdx::DequantMatmulOp op) {
           op.getColumns(), op.getDepth()};
 }
 
+/// What blocks multiply at a time: of all kernels that start together.
 static Extent extentOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Extent>(op)
-      .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
-          [](auto product) { return getExtent(product); });
+  Extent extent =
+      llvm::TypeSwitch<Operation *, Extent>(op)
+          .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
+              [](auto product) { return getExtent(product); });
+  if (auto kernel = op->getParentOfType<func::FuncOp>())
+    if (auto count = kernel->getAttrOfType<IntegerAttr>(nv::kTogetherAttr))
+      extent.pairs *= std::max<int64_t>(count.getInt(), 1);
+  return extent;
 }
 
 static std::optional<ProductForm> findForm(Operation *op) {

@@ -17,6 +17,9 @@
 
 namespace sardonyx::nv {
 
+/// On a kernel around a product: how many such kernels start together.
+inline constexpr llvm::StringLiteral kTogetherAttr = "nv.together";
+
 /// Whether there are tiles for what the operation multiplies.
 bool hasTiles(sdx::MatmulOp op);
 bool hasTiles(sdx::ConvOp op);
