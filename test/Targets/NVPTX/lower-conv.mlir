@@ -67,7 +67,7 @@ func.func private @halves(%x: !x, %w: !w, %y: !y) attributes {sdx.kernel} {
 // CHECK-LABEL: func private @windows
 // CHECK: nv.tensor_map %arg0 sizes(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) box [64, 64] swizzle 128 lower [-1, -1] upper [-1, -1] steps [1, 2, 2, 1]
 // CHECK: nv.tensor_map %arg1 sizes(%{{.*}}, %{{.*}}) box [64, 64] swizzle 128 : memref<96x3x3x64xf16
-// CHECK: nvvm.wgmma.mma_async
+// CHECK: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}box[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] im2col[%{{.*}}, %{{.*}}]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}box[%{{.*}}, %{{.*}}] :
 // CHECK: nv.step = "conv"

@@ -100,7 +100,7 @@ func.func private @open_rows(%x: !x, %w: !w, %s: !s, %p: !z, %y: !y) attributes 
 // CHECK: nv.tensor_map %arg0 {{.*}} box [128, 64] swizzle 128
 // CHECK: nv.tensor_map %arg1 {{.*}} box [128, 64] swizzle 128 : memref<256x1x512xi8
 // CHECK: nv.tensor_map %arg3 {{.*}} box [32, 64] swizzle 128
-// CHECK-COUNT-4: nvvm.wgmma.mma_async {{.*}}<m = 64, n = 64, k = 32>, D[<f32>, {{.*}}], A[<e4m3>, {{.*}}], B[<e4m3>, {{.*}}]
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3 {{.*}}, p, 1, 1;
 // CHECK: %[[SCALE:.*]] = memref.load %arg2
 // CHECK: arith.mulf %{{.*}}, %[[SCALE]]
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta

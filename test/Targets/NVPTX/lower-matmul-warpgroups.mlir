@@ -27,12 +27,12 @@
 // CHECK: scf.for %{{.*}} = %[[ID]] to %[[TILES]] step %[[BLOCKS]] iter_args
 // CHECK: scf.for
 // CHECK: nvvm.mbarrier.try_wait.parity
-// CHECK: nvvm.wgmma.fence.aligned
-// CHECK-COUNT-4: nvvm.wgmma.mma_async {{.*}} <m = 64, n = 256, k = 16>{{.*}}<row>], {{.*}}<row>]
+// CHECK: wgmma.fence.sync.aligned
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {{.*}}, p, 1, 1, 0, 1;
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
-// CHECK: nvvm.wgmma.wait.group.sync.aligned 1
+// CHECK: wgmma.wait_group.sync.aligned 1
 // CHECK: nvvm.mbarrier.arrive
-// CHECK: nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK: wgmma.wait_group.sync.aligned 0
 // CHECK: nvvm.mbarrier.arrive
 // CHECK: nvvm.cp.async.bulk.wait_group 1 {read}
 // CHECK: nvvm.barrier id = %{{.*}} number_of_threads = %{{.*}}
@@ -81,7 +81,7 @@ func.func private @k0(%a: !lhs, %b: !rhs, %c: !out) attributes {sdx.kernel,
 // CHECK: nv.tensor_map %{{.*}} box [32, 64, 1, 1] swizzle 128 : memref<2x3x64x96xf32
 // CHECK-NOT: nvvm.setmaxregister
 // CHECK-NOT: iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (index, i32)
-// CHECK: nvvm.wgmma.mma_async {{.*}}<m = 64, n = 32, k = 16>{{.*}}<bf16>{{.*}}<row>], {{.*}}<bf16>{{.*}}<col>]
+// CHECK: wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 {{.*}}, p, 1, 1, 0, 0;
 // CHECK: nvvm.cp.async.bulk.tensor.global.shared.cta {{.*}}box[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}box[%{{.*}}, %{{.*}}, %{{.*}}]
 // CHECK: nv.blocks = 2 : i64, nv.step = "matmul", nv.threads = 256 : i64
@@ -153,7 +153,7 @@ func.func private @k2(%a: !x, %w: !w, %b: !b, %c: !y) attributes {sdx.kernel,
 // CHECK: nv.tensor_map %arg0 {{.*}} box [128, 64] swizzle 128
 // CHECK: nv.tensor_map %arg1 {{.*}} box [128, 64] swizzle 128
 // CHECK: nv.tensor_map %arg2 {{.*}} box [32, 64] swizzle 128 : memref<128x128xi32
-// CHECK-COUNT-4: nvvm.wgmma.mma_async {{.*}}<m = 64, n = 64, k = 32>, D[<s32>, <one>], A[<s8>, {{.*}}], B[<s8>, {{.*}}]
+// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8 {{.*}}, p;
 // CHECK: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>
 module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
 func.func private @k3(%a: !x, %w: !w, %c: !y) attributes {sdx.kernel,

@@ -179,7 +179,9 @@ static Value advance(ImplicitLocOpBuilder &b, Value descriptor, int64_t units) {
 SmallVector<Value> WarpgroupAttention::startScores(ImplicitLocOpBuilder &b,
                                                    const Ring &ring) {
   Indices i(b);
-  const GroupProduct product = {type, plan.keys, /*isRhsAlongK=*/true};
+  const StringRef name = nameOfElement(type);
+  const GroupProduct product = {name, name, b.getF32Type(), plan.keys,
+                                /*isRhsAlongK=*/true};
   Value group = i.div(thread, kWarpgroupThreads);
   Value queries = describeTile(
       b, bytes, i.mul(group, kGroupRows * kMapRowBytes), std::nullopt);
@@ -206,7 +208,9 @@ SmallVector<Value> WarpgroupAttention::startSums(ImplicitLocOpBuilder &b,
                                                  ValueRange factors,
                                                  const Ring &ring,
                                                  ValueRange sums) {
-  const GroupProduct product = {type, plan.columns, /*isRhsAlongK=*/false};
+  const StringRef name = nameOfElement(type);
+  const GroupProduct product = {name, name, b.getF32Type(), plan.columns,
+                                /*isRhsAlongK=*/false};
   Value tile =
       describeTile(b, bytes, byteOf(b, AllValues, ring.stage), plan.keys);
   Values kept(factors);

@@ -63,25 +63,45 @@ static std::string listOperands(size_t first, size_t count) {
   return list + "}";
 }
 
+StringRef nv::nameOfElement(Type type, bool isUnsigned) {
+  if (type.isF16())
+    return "f16";
+  if (type.isBF16())
+    return "bf16";
+  if (type.isF32())
+    return "tf32";
+  if (isa<Float8E4M3FNType>(type))
+    return "e4m3";
+  if (isa<Float8E5M2Type>(type))
+    return "e5m2";
+  return isUnsigned ? "u8" : "s8";
+}
+
 SmallVector<Value> GroupProduct::start(ImplicitLocOpBuilder &b, ValueRange sums,
                                        ValueRange lhs, Value rhs) const {
   const size_t count = countSums(), first = count + sums.size();
-  const std::string element = type.isF16() ? "f16" : "bf16";
   const bool isInRegisters = lhs.size() > 1;
+  const bool isOfBytes = sum.isInteger();
+  const bool isOf16Bits = lhsType == "f16" || lhsType == "bf16";
+  const int64_t depth = isOf16Bits ? 16 : lhsType == "tf32" ? 8 : 32;
   const std::string left = isInRegisters ? listOperands(first, lhs.size())
                                          : "$" + std::to_string(first);
-  // Whether sums are added, the signs of both sides, and whether they are
-  // across K.
-  std::string text =
-      "{\n.reg .pred p;\nsetp.ne.b32 p, " + std::to_string(!sums.empty()) +
-      ", 0;\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
-      "k16.f32." + element + "." + element + " " + listOperands(0, count) +
-      ", " + left + ", $" + std::to_string(first + lhs.size()) + ", p, 1, 1, " +
-      (isInRegisters ? "" : "0, ") + (isRhsAlongK ? "0" : "1") + ";\n}\n";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "{\n.reg .pred p;\nsetp.ne.b32 p, " << !sums.empty()
+     << ", 0;\nwgmma.mma_async.sync.aligned.m64n" << columns << "k" << depth
+     << (isOfBytes ? ".s32." : ".f32.") << lhsType << "." << rhsType << " "
+     << listOperands(0, count) << ", " << left << ", $" << first + lhs.size()
+     << ", p";
+  // The factors of both sides, and whether these lie across K.
+  if (!isOfBytes)
+    os << ", 1, 1";
+  if (isOf16Bits)
+    os << (isInRegisters ? "" : ", 0") << (isRhsAlongK ? ", 0" : ", 1");
+  os << ";\n}\n";
   SmallVector<Value> operands(lhs);
   operands.push_back(rhs);
-  return runPtx(b, text, SmallVector<Type>(count, b.getF32Type()), sums,
-                operands);
+  return runPtx(b, text, SmallVector<Type>(count, sum), sums, operands);
 }
 
 SmallVector<Value> nv::fenceRegisters(ImplicitLocOpBuilder &b,

@@ -18,22 +18,30 @@
 
 namespace sardonyx::nv {
 
-/// What a warpgroup multiplies at a time: 64 rows, so many columns, 16 deep.
+/// What a warpgroup multiplies at a time: 64 rows, so many columns, 32 bytes
+/// deep.
 struct GroupProduct {
-  mlir::Type type; // f16 or bf16
+  /// Of elements, as PTX names them: "f16", "bf16", "tf32", "e4m3", "e5m2",
+  /// "s8" or "u8".
+  llvm::StringRef lhsType, rhsType;
+  mlir::Type sum; // f32, or i32 of bytes
   int64_t columns;
-  /// The right-hand side follows itself along K in shared memory.
+  /// The right-hand side follows itself along K in shared memory; all but those
+  /// of 16 bits do.
   bool isRhsAlongK;
 
   int64_t countSums() const { return columns / 2; }
-  /// Starts to add a product to `sums`, of f32, which are as mma.sync has them;
-  /// without `sums` it is the product alone. The left-hand side is a
-  /// descriptor, or four registers.
+  /// Starts to add a product to `sums`, which are as mma.sync has them; without
+  /// `sums` it is the product alone. The left-hand side is a descriptor, or
+  /// four registers.
   llvm::SmallVector<mlir::Value> start(mlir::ImplicitLocOpBuilder &b,
                                        mlir::ValueRange sums,
                                        mlir::ValueRange lhs,
                                        mlir::Value rhs) const;
 };
+
+/// The name of an element's type, of bytes with or without a sign.
+llvm::StringRef nameOfElement(mlir::Type type, bool isUnsigned = false);
 
 /// Has products that begin afterwards find `registers` as they are.
 llvm::SmallVector<mlir::Value> fenceRegisters(mlir::ImplicitLocOpBuilder &b,

@@ -154,9 +154,9 @@ private:
   void forEachItem(mlir::ImplicitLocOpBuilder &b, mlir::scf::ParallelOp loop,
                    Ring begin, EmitItem emitItem);
   void emitBoxes(mlir::ImplicitLocOpBuilder &b, WarpgroupStore &store,
-                 mlir::Value sums, mlir::Value part);
-  void emitPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value sums,
-                 mlir::Value part);
+                 llvm::ArrayRef<mlir::Value> sums, mlir::Value part);
+  void emitPairs(mlir::ImplicitLocOpBuilder &b,
+                 llvm::ArrayRef<mlir::Value> sums, mlir::Value part);
   void forEachPiece(mlir::ImplicitLocOpBuilder &b, EmitPiece emitPiece);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
   llvm::SmallVector<mlir::Value> loadSums(mlir::ImplicitLocOpBuilder &b,

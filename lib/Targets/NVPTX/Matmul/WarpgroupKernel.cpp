@@ -150,7 +150,7 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
                        thread, resultMap);
   forEachItem(b, loop, tiles.beginProducts(b),
               [&](const Item &item, Ring ring) {
-                Value sums;
+                SmallVector<Value> sums;
                 const Ring after = tiles.multiply(b, count(item), ring, sums);
                 if (resultMap)
                   emitBoxes(b, store, sums, item.part);
@@ -163,13 +163,9 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
 }
 
 /// Two neighbours of each eight columns, in two rows of each warp's 16.
-static SmallVector<Value> takePair(ImplicitLocOpBuilder &b, Value sums,
-                                   int64_t half, int64_t piece) {
-  SmallVector<Value> pair;
-  for (int64_t j = 0; j < kPair; ++j)
-    pair.push_back(
-        LLVM::ExtractValueOp::create(b, sums, 4 * piece + 2 * half + j));
-  return pair;
+static ArrayRef<Value> takePair(ArrayRef<Value> sums, int64_t half,
+                                int64_t piece) {
+  return sums.slice(4 * piece + 2 * half, kPair);
 }
 
 /// The rows of the matrix that the thread has, and its first column.
@@ -188,7 +184,7 @@ static Value findColumn(ImplicitLocOpBuilder &b, Value thread, Value col0) {
 
 /// Results that the hardware stores.
 void ProductKernel::emitBoxes(ImplicitLocOpBuilder &b, WarpgroupStore &store,
-                              Value sums, Value part) {
+                              ArrayRef<Value> sums, Value part) {
   Indices i(b);
   auto limit = [&](Value at, Value size, int64_t multiple, int64_t count) {
     if (std::optional<int64_t> known = getConstantIntValue(size);
@@ -201,7 +197,7 @@ void ProductKernel::emitBoxes(ImplicitLocOpBuilder &b, WarpgroupStore &store,
     row = limit(row, sizes.m, plan.getTileM(), 1);
   Value n0 = findColumn(b, thread, col0);
   auto findPair = [&](int64_t half, int64_t piece) {
-    SmallVector<Value> pairOfSums = takePair(b, sums, half, piece);
+    SmallVector<Value> pairOfSums(takePair(sums, half, piece));
     if (partials)
       return pairOfSums;
     Value n =
@@ -226,7 +222,8 @@ void ProductKernel::emitBoxes(ImplicitLocOpBuilder &b, WarpgroupStore &store,
 }
 
 /// Results that each thread stores itself.
-void ProductKernel::emitPairs(ImplicitLocOpBuilder &b, Value sums, Value part) {
+void ProductKernel::emitPairs(ImplicitLocOpBuilder &b, ArrayRef<Value> sums,
+                              Value part) {
   Indices i(b);
   const int64_t together = std::min<int64_t>(width(), kPair);
   SmallVector<Value, 2> m = findRows(b, thread, row0);
@@ -237,10 +234,10 @@ void ProductKernel::emitPairs(ImplicitLocOpBuilder &b, Value sums, Value part) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(hasRow.thenYield());
     for (int64_t piece = 0; piece < plan.getTileN() / kPieceCols; ++piece) {
-      const SmallVector<Value> all = takePair(b, sums, half, piece);
+      const ArrayRef<Value> all = takePair(sums, half, piece);
       for (int64_t j = 0; j < kPair; j += together) {
         Value n = i.add(n0, piece * kPieceCols + j);
-        ArrayRef<Value> some = ArrayRef(all).slice(j, together);
+        ArrayRef<Value> some = all.slice(j, together);
         auto hasCol = scf::IfOp::create(b, i.less(n, sizes.n),
                                         /*withElseRegion=*/false);
         OpBuilder::InsertionGuard inner(b);

@@ -57,10 +57,10 @@ public:
             const MappedSource &rhs, mlir::Value row, mlir::Value col,
             mlir::Value from, mlir::Value count, Ring ring);
   Ring beginProducts(mlir::ImplicitLocOpBuilder &b);
-  /// Multiplies so many, and frees their stages. Of the `sums`, a struct, a
-  /// thread has those that wgmma leaves it.
+  /// Multiplies so many, and frees their stages. Of the `sums` a thread has
+  /// those that wgmma leaves it.
   Ring multiply(mlir::ImplicitLocOpBuilder &b, mlir::Value count, Ring ring,
-                mlir::Value &sums);
+                llvm::SmallVector<mlir::Value> &sums);
   /// All of the shared memory as bytes, and where in there results wait for
   /// their copy.
   mlir::Value allBytes() const { return bytes; }
@@ -82,8 +82,9 @@ private:
   void copyStage(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
                  const MappedSource &rhs, mlir::Value row, mlir::Value col,
                  mlir::Value k, Ring ring);
-  mlir::Value multiplyStage(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
-                            mlir::Value rhs, mlir::Value sums);
+  llvm::SmallVector<mlir::Value> multiplyStage(mlir::ImplicitLocOpBuilder &b,
+                                               mlir::Value lhs, mlir::Value rhs,
+                                               mlir::ValueRange sums);
 
   ProductTypes types;
   MatmulPlanAttr plan;
