@@ -151,3 +151,33 @@ func.func private @brain(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.kernel}
   return
 }
 }
+
+// -----
+
+!x = memref<1x4096xf16, #gpu.address_space<global>>
+!w = memref<4096x128x16xi8, #gpu.address_space<global>>
+!s = memref<4096x128xf16, #gpu.address_space<global>>
+!y = memref<1x4096xf32, #gpu.address_space<global>>
+
+// From capability 9.0 on, lanes that begin a line of the cache ask for the
+// weights of four columns, of both steps, before the row is read.
+// CHECK-LABEL: func private @ahead
+// CHECK: scf.parallel
+// CHECK: scf.if
+// CHECK-COUNT-8: nvvm.prefetch level = L2
+// CHECK-NOT: nvvm.prefetch
+// CHECK: gpu.barrier
+module attributes {sdx.target = #nv.target<sm = 90, ptx = 80>} {
+func.func private @ahead(%x: !x, %w: !w, %s: !s, %y: !y) attributes {sdx.kernel} {
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : !x to tensor<1x4096xf16>
+  %tw = bufferization.to_tensor %w restrict : !w to tensor<4096x128x16xi8>
+  %ts = bufferization.to_tensor %s restrict : !s to tensor<4096x128xf16>
+  %e = tensor.empty() : tensor<1x4096xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<1x4096xf32>) -> tensor<1x4096xf32>
+  %r = sdx.dequant_matmul ins(%tx, %tw, %ts : tensor<1x4096xf16>, tensor<4096x128x16xi8>, tensor<4096x128xf16>)
+      outs(%z : tensor<1x4096xf32>) {bits = 4 : i64, block = 32 : i64} -> tensor<1x4096xf32>
+  bufferization.materialize_in_destination %r in restrict writable %y : (tensor<1x4096xf32>, !y) -> ()
+  return
+}
+}
