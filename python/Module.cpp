@@ -100,6 +100,9 @@ void defineOptions(nb::module_ &m) {
       .value("tf32", Precision::TF32)
       .value("f16", Precision::F16)
       .value("bf16", Precision::BF16);
+  nb::enum_<Compile>(m, "Compile")
+      .value("wait", Compile::Wait)
+      .value("background", Compile::Background);
   nb::class_<DeviceOptions>(m, "DeviceOptions")
       .def_rw("cuda", &DeviceOptions::cuda)
       .def_rw("device_id", &DeviceOptions::deviceId)
@@ -126,6 +129,7 @@ void defineOptions(nb::module_ &m) {
           nb::rv_policy::reference_internal)
       .def_rw("triple", &SessionOptions::triple)
       .def_rw("opt_level", &SessionOptions::optLevel)
+      .def_rw("compile", &SessionOptions::compile)
       .def_rw("dims", &SessionOptions::dims)
       .def_rw("may_dims_be_unknown", &SessionOptions::mayDimsBeUnknown)
       .def_rw("input_shapes", &SessionOptions::inputShapes)
@@ -238,6 +242,22 @@ void defineSession(nb::module_ &m) {
            [](Session &s) {
              return withoutGil([&] { return s.findNonFinite(); });
            })
+      .def(
+          "wait_for_compile",
+          [](Session &s, std::optional<double> seconds) {
+            // In pieces, between which Python may interrupt it.
+            constexpr double kPiece = 0.05;
+            for (double left = seconds.value_or(HUGE_VAL);; left -= kPiece) {
+              const bool ended = unwrap(withoutGil([&] {
+                return s.waitForCompile(std::clamp(left, 0.0, kPiece));
+              }));
+              if (ended || left <= kPiece)
+                return ended;
+              if (PyErr_CheckSignals() != 0)
+                throw nb::python_error();
+            }
+          },
+          "seconds"_a.none() = nb::none())
       .def_prop_ro("cache_problem",
                    [](Session &s) { return s.report().cacheProblem; })
       .def_prop_ro("uses_cuda",

@@ -101,6 +101,16 @@ SDX_API void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes);
 SDX_API void sdx_options_set_compile_timeout(sdx_options *options,
                                              double seconds);
 
+/** When models are compiled. SDX_COMPILE_WAIT, the default: before they are
+    loaded. SDX_COMPILE_BACKGROUND: to code that is not optimised, sooner; a
+    thread compiles the rest, and runs go by that as soon as it is there. */
+typedef enum sdx_compile {
+  SDX_COMPILE_WAIT = 0,
+  SDX_COMPILE_BACKGROUND = 1
+} sdx_compile;
+/** Loading fails where `compile` is none of these. */
+SDX_API void sdx_options_set_compile(sdx_options *options, sdx_compile compile);
+
 /** The processor to compile for, in LLVM's spelling ("x86-64-v3"); NULL: this
     one. Loading fails where there is no such processor. */
 SDX_API void sdx_options_set_cpu(sdx_options *options, const char *name);
@@ -133,6 +143,12 @@ SDX_API sdx_session *sdx_session_create_from_bytes(const void *data,
                                                    size_t size,
                                                    const sdx_options *options,
                                                    sdx_error **error);
+/** Waits for what SDX_COMPILE_BACKGROUND has a thread compile, so many seconds
+    or, where they are negative, as long as it takes: 1 when it is there, 0
+   where it is not yet, -1 where the session goes on by code that is not
+   optimised. `error` tells why then. */
+SDX_API int sdx_session_wait_for_compile(sdx_session *session, double seconds,
+                                         sdx_error **error);
 /** Threads that run the session may go on. */
 SDX_API void sdx_session_free(sdx_session *session);
 

@@ -85,6 +85,12 @@ void sdx_options_set_compile_timeout(sdx_options *options, double seconds) {
   options->options.compileTimeout = seconds;
 }
 
+void sdx_options_set_compile(sdx_options *options, sdx_compile compile) {
+  static_assert(int(Compile::Wait) == SDX_COMPILE_WAIT &&
+                int(Compile::Background) == SDX_COMPILE_BACKGROUND);
+  options->options.compile = Compile(compile);
+}
+
 void sdx_options_set_cpu(sdx_options *options, const char *name) {
   options->options.cpu = name ? name : "";
 }
@@ -133,6 +139,18 @@ sdx_session *sdx_session_create_from_bytes(const void *data, size_t size,
   return wrap(Session::loadBytes(data, size,
                                  options ? options->options : SessionOptions()),
               options, error);
+}
+
+int sdx_session_wait_for_compile(sdx_session *session, double seconds,
+                                 sdx_error **error) {
+  if (!session->compiled)
+    return 1;
+  auto ended = session->compiled->waitForCompile(
+      seconds < 0 ? std::nullopt : std::optional<double>(seconds));
+  if (ended)
+    return *ended;
+  report(ended.error(), error);
+  return -1;
 }
 
 static TensorRef refOf(const sdx_tensor &tensor) {

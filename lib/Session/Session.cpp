@@ -64,6 +64,8 @@ Session::Impl::Impl(const SessionOptions &given,
 Session::Impl::~Impl() {
   if (packed)
     budget->give(report.persistentBytes);
+  if (background)
+    background->stop();
 }
 
 //===----------------------------------------------------------------------===//
@@ -77,7 +79,9 @@ Session::load(const std::string &path, const SessionOptions &options) {
     return model.error();
   ModelSource source;
   source.path = path;
-  return Impl::load(*model, source, options);
+  return options.compile == Compile::Background
+             ? Impl::loadInBackground(*model, source, options)
+             : Impl::load(*model, source, options);
 }
 
 Expected<std::shared_ptr<Session>>
@@ -87,12 +91,15 @@ Session::loadBytes(const void *data, size_t size, const SessionOptions &options,
   source.bytes = data ? data : "";
   source.size = data ? size : 0;
   source.owner = std::move(owner);
+  if (options.compile == Compile::Background)
+    return Impl::loadInBackground(
+        FileMap::borrow(source.bytes, source.size, source.owner), source,
+        options);
   return Impl::load(FileMap::borrow(source.bytes, source.size), source,
                     options);
 }
 
-/// The folder of a file, in one spelling however the file was named.
-static std::string folderOf(const std::string &path) {
+std::string Session::Impl::folderOfModel(const std::string &path) {
   size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "."
                        : slash == 0               ? "/"
@@ -172,7 +179,8 @@ Session::Impl::loadForCpu(std::shared_ptr<FileMap> model,
 
 Expected<std::shared_ptr<Session>>
 Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
-                    const SessionOptions &options, const Impl *whole) {
+                    const SessionOptions &options, const Impl *whole,
+                    std::shared_ptr<runtime::MemoryBudget> budget) {
   if (MaybeError error = checkOptions(options))
     return *error;
   if (!options.triple.empty())
@@ -188,11 +196,12 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   static std::atomic<bool> forgotten{false};
   if (!forgotten.exchange(true))
     forgetCompilerPages();
-  auto impl = std::make_shared<Impl>(options, whole ? whole->budget : nullptr);
+  auto impl = std::make_shared<Impl>(options,
+                                     whole ? whole->budget : std::move(budget));
   if (MaybeError error = impl->openDevice(whole))
     return *error;
   if (!source.bytes && options.externalDataDir.empty())
-    impl->options.externalDataDir = folderOf(source.path);
+    impl->options.externalDataDir = folderOfModel(source.path);
   impl->report.threads = impl->threads;
 
   Stopwatch watch;
@@ -374,9 +383,16 @@ int Session::device() const {
   return impl->device ? impl->device->ordinal() : kHost;
 }
 int64_t Session::bytesHeld() const { return impl->budget->bytesHeld(); }
-bool Session::hasWarnings() const { return impl->warnings.any(); }
+bool Session::hasWarnings() const {
+  return impl->warnings.any() ||
+         (impl->background && impl->background->warnings.any());
+}
 std::vector<std::string> Session::takeWarnings() {
-  return impl->warnings.take();
+  std::vector<std::string> all = impl->warnings.take();
+  if (impl->background)
+    for (std::string &text : impl->background->warnings.take())
+      all.push_back(std::move(text));
+  return all;
 }
 void Session::releaseMemory() { impl->releaseMemory(); }
 
@@ -438,6 +454,8 @@ void Session::Impl::forEachObserved(
 //===----------------------------------------------------------------------===//
 
 void Session::Impl::releaseMemory() {
+  if (background)
+    background->current()->releaseMemory();
   model->releaseMemory();
   if (variants)
     variants->forEach([](Session &variant) { variant.releaseMemory(); });
@@ -539,6 +557,8 @@ Expected<std::vector<Tensor>>
 Session::Impl::runChecked(const std::vector<TensorRef> &inputs,
                           const std::vector<OutputRef> &memory,
                           const RunOptions &runOptions) {
+  if (background)
+    return runCurrent(inputs, memory, runOptions);
   if (MaybeError error =
           checkValues(artifact.inputs, inputs, options.inputValues))
     return *error;

@@ -9,6 +9,7 @@
 #define SARDONYX_LIB_SESSION_SESSIONIMPL_H
 
 #include "lib/Model/Device/DeviceModel.h"
+#include "lib/Session/Background.h"
 #include "lib/Session/Cache/Cache.h"
 #include "lib/Session/Compile/Linker.h"
 #include "lib/Session/Custom/CustomNodes.h"
@@ -57,15 +58,25 @@ struct Session::Impl {
   /// inputs share a name: it keeps a model that came as bytes.
   std::unique_ptr<Variants> variants;
 
+  /// Where it is set, runs are those of its sessions, and this one has no code.
+  std::shared_ptr<Background> background;
+
   Impl(const SessionOptions &options,
        std::shared_ptr<runtime::MemoryBudget> budget);
   ~Impl();
 
-  /// `whole`: the session of which this one is a variant, or null.
-  static Expected<std::shared_ptr<Session>> load(std::shared_ptr<FileMap> model,
-                                                 const ModelSource &source,
-                                                 const SessionOptions &options,
-                                                 const Impl *whole = nullptr);
+  /// `whole`: the session of which this one is a variant, or null. `budget`:
+  /// what its memory counts against; null: one of its own, or `whole`'s.
+  static Expected<std::shared_ptr<Session>>
+  load(std::shared_ptr<FileMap> model, const ModelSource &source,
+       const SessionOptions &options, const Impl *whole = nullptr,
+       std::shared_ptr<runtime::MemoryBudget> budget = nullptr);
+  /// A session of code that is not optimised, until a thread has made the rest.
+  static Expected<std::shared_ptr<Session>>
+  loadInBackground(std::shared_ptr<FileMap> model, ModelSource source,
+                   SessionOptions options);
+  /// The folder of a model's file, in one spelling however the file was named.
+  static std::string folderOfModel(const std::string &path);
   /// The same without the device that the options ask for, `why` being the
   /// warning's reason.
   static Expected<std::shared_ptr<Session>>
@@ -119,6 +130,11 @@ struct Session::Impl {
   Expected<std::vector<Tensor>> runAny(const std::vector<TensorRef> &inputs,
                                        const std::vector<OutputRef> &memory,
                                        const RunOptions &options);
+
+  /// Runs what `background` has by now.
+  Expected<std::vector<Tensor>> runCurrent(const std::vector<TensorRef> &inputs,
+                                           const std::vector<OutputRef> &memory,
+                                           const RunOptions &options);
 
   /// Calls `see` for all that runs of the session and of its variants observe.
   void forEachObserved(const std::function<void(runtime::Observations &)> &see);

@@ -47,6 +47,7 @@ class ExecutionOrder(enum.IntEnum):
 
 _PLANNED = "memory is planned when the model is compiled"
 _NUMERICS = ("exact", "f32", "fast")
+_COMPILES = ("wait", "background")
 _PRECISIONS = ("f32", "tf32", "f16", "bf16")
 _KINDS = {"range": 1, "moments": 2, "bits": 4, "channels": 8, "gram": 16}
 _pool_size: int | None = None
@@ -136,6 +137,13 @@ class SessionOptions(Options):
 
     cache = Attribute(True, anything, "Keep compiled models and their packed weights on disk.")
     cache_dir = Attribute[Union[str, os.PathLike]]("", anything, "Where; empty: a folder of the user's.")
+    compile = Attribute(
+        "wait",
+        anything,
+        "When the model is compiled. 'wait': before it is loaded. 'background': to plain code first, in a third to two "
+        "thirds of the time, which is two to four times slower; a thread compiles the rest, and runs go by that as soon as "
+        "it is there (see `InferenceSession.wait_for_compile`). Results of both are within the tolerance of `numerics`.",
+    )
     cpu = Attribute("", anything, "The processor to compile for, by LLVM's name; empty: this machine's.")
     cpu_features = Attribute("", anything, "Its features, as LLVM spells them; empty: this machine's.")
     external_data_dir = Attribute[Union[str, os.PathLike]](
@@ -427,6 +435,7 @@ class SessionOptions(Options):
         options.input_shapes = self._input_shapes
         options.set_custom_ops(together(self.custom_ops))
         options.numerics = getattr(_sardonyx.Numerics, _one_of(_NUMERICS, "numerics", self.numerics))
+        options.compile = getattr(_sardonyx.Compile, _one_of(_COMPILES, "compile", self.compile))
         options.precision = getattr(_sardonyx.Precision, _one_of(_PRECISIONS, "precision", self.precision))
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.outputs = list(self.outputs)

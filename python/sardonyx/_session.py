@@ -248,6 +248,12 @@ class InferenceSession(Runnable):
         """Seconds that each step of loading took."""
         return self._session.timings
 
+    def wait_for_compile(self, timeout: float | None = None) -> bool:
+        """Waits for what `SessionOptions.compile = "background"` has a thread compile: True when runs go by it, False after
+        `timeout` seconds; True at once where nothing is compiled. Raises what keeps the model from being compiled, with
+        which the session goes on by plain code, after a warning. Runs need not wait."""
+        return self._session.wait_for_compile(None if timeout is None else float(timeout))
+
     @property
     def device_use(self) -> dict[str, float] | None:
         """What the run that ended last has had the device do: `kernels`, `copies` between the host and the device and their

@@ -39,6 +39,12 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   EXPECT(strstr(sdx_error_message(error), "precision"));
   sdx_error_free(error);
   sdx_options_set_precision(options, SDX_PRECISION_F32);
+  sdx_options_set_compile(options, (sdx_compile)2);
+  EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
+  EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
+  EXPECT(strstr(sdx_error_message(error), "compile"));
+  sdx_error_free(error);
+  sdx_options_set_compile(options, SDX_COMPILE_BACKGROUND);
   sdx_options_set_memory_limit(options, -1);
   EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
   EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
@@ -55,6 +61,8 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
       sdx_session_create_from_bytes(modelBytes, size, options, &error);
   sdx_options_free(options);
   EXPECT(session);
+  EXPECT(sdx_session_wait_for_compile(session, -1, &error) == 1);
+  EXPECT(sdx_session_wait_for_compile(session, 0, &error) == 1);
   EXPECT(sdx_session_input_count(session) == 2);
   EXPECT(sdx_session_output_count(session) == 2);
   EXPECT(!strcmp(sdx_session_input_name(session, 0), "x"));

@@ -76,6 +76,19 @@ struct ObservedTensor {
 };
 using runtime::Observation;
 
+/// When a model is compiled.
+enum class Compile {
+  /// Before it is loaded.
+  Wait,
+  /// In a third to two thirds of the time to code that LLVM has not optimised,
+  /// two to four times slower; a thread compiles the rest meanwhile, and runs
+  /// go by that as soon as it is there. Results of both are within the
+  /// tolerance of `numerics`. Weights are in memory twice until then. A model
+  /// that the cache has, and one that is profiled, observed, checked for bounds
+  /// or on a device, is loaded by Wait.
+  Background,
+};
+
 struct SessionOptions {
   /// Threads that a run uses, at most kMaxThreads; 0: one for each physical
   /// core it may use.
@@ -92,6 +105,8 @@ struct SessionOptions {
   std::string triple;
   /// What computes besides the processor.
   DeviceOptions device;
+  /// When the code is made; see Session::waitForCompile().
+  Compile compile = Compile::Wait;
   /// LLVM's optimisation level, 0 to 3. Kernels are vectorised before.
   unsigned optLevel = 1;
   /// Folder that external data must lie in; empty: the model file's.
@@ -234,6 +249,13 @@ public:
   std::optional<DeviceUse> lastDeviceUse() const;
   int64_t bytesHeld() const override;
   void releaseMemory() override;
+
+  /// Waits for what Compile::Background has a thread compile: true when it is
+  /// there, false after so many seconds. An error where the model goes on by
+  /// code that is not optimised, and why; that is a warning, too. Runs need not
+  /// wait.
+  Expected<bool>
+  waitForCompile(std::optional<double> seconds = std::nullopt) const;
 
   bool hasWarnings() const override;
   std::vector<std::string> takeWarnings() override;

@@ -66,6 +66,10 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.precision < Precision::F32 || options.precision > Precision::BF16)
     return refuse("there is no precision of number " +
                   std::to_string(static_cast<int>(options.precision)));
+  if (options.compile != Compile::Wait &&
+      options.compile != Compile::Background)
+    return refuse("there is no way to compile of number " +
+                  std::to_string(static_cast<int>(options.compile)));
   if (options.memoryLimit < 0)
     return refuse("the memory limit must be a positive number of bytes, got " +
                   std::to_string(options.memoryLimit));
@@ -134,14 +138,14 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, device,
-               optLevel, externalDataDir, dims, mayDimsBeUnknown, inputShapes,
-               inputValues, distinctDims, denotedDims, initializers, outputs,
-               customOps, numerics, precision, splitFloats, plan, remark,
-               checkBounds, profile, observe, perfMap, memoryLimit,
-               compileTimeout, interrupted] = options;
+               compile, optLevel, externalDataDir, dims, mayDimsBeUnknown,
+               inputShapes, inputValues, distinctDims, denotedDims,
+               initializers, outputs, customOps, numerics, precision,
+               splitFloats, plan, remark, checkBounds, profile, observe,
+               perfMap, memoryLimit, compileTimeout, interrupted] = options;
   // How a model is loaded and run, not what it is compiled to.
-  (void)cache, (void)cacheDir, (void)remark, (void)perfMap, (void)memoryLimit,
-      (void)compileTimeout, (void)interrupted;
+  (void)cache, (void)cacheDir, (void)compile, (void)remark, (void)perfMap,
+      (void)memoryLimit, (void)compileTimeout, (void)interrupted;
 
   // Lengths keep one text from running into the next.
   std::string text;
