@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A session that is loaded by SessionOptions::Compile::Background has two others
-// in it, one after the other: one of code that LLVM has not optimised, which is
-// there soon, and one of the code that a session has otherwise, which a thread
-// compiles meanwhile. A run goes by what is there when it begins.
+// A session that is loaded by SessionOptions::Compile::Background has two
+// others in it, one after the other: one of code that LLVM has not optimised,
+// which is there soon, and one of the code that a session has otherwise, which
+// a thread compiles meanwhile. A run goes by what is there when it begins.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +34,8 @@ class Session;
 class Background : public std::enable_shared_from_this<Background> {
 public:
   /// Loads the model, or gives up soon after `stop` becomes true.
-  using Load =
-      std::function<Expected<std::shared_ptr<Session>>(
-          const std::atomic<bool> &stop)>;
+  using Load = std::function<Expected<std::shared_ptr<Session>>(
+      const std::atomic<bool> &stop)>;
 
   explicit Background(std::shared_ptr<Session> plain);
 

@@ -75,7 +75,7 @@ Session::Impl::loadInBackground(std::shared_ptr<FileMap> model,
   shell->background->start(
       [model = std::move(model), source, tuned,
        budget = shell->budget](const std::atomic<bool> &stop) mutable
-      -> Expected<std::shared_ptr<Session>> {
+          -> Expected<std::shared_ptr<Session>> {
         tuned.interrupted = [&stop] {
           return stop.load() || LoadScope::processEnds().load();
         };
