@@ -273,13 +273,12 @@ OwningOpRef<ModuleOp> importOnnxBytes(llvm::StringRef bytes,
                                       llvm::StringRef name) {
   importer::loadDialects(context);
   Location loc = FileLineColLoc::get(&context, name, 0, 0);
-  return importer::importModel(
-      loc, context, options, [&](importer::Model &model) {
-        model.name = name.str();
-        model.memory = std::make_shared<std::string>(bytes.str());
-        model.bytes = *model.memory;
-        model.dataDir = options.externalDataDir;
-      });
+  return importer::importModel(loc, context, options,
+                               [&](importer::Model &model) {
+                                 model.name = name.str();
+                                 model.bytes = bytes;
+                                 model.dataDir = options.externalDataDir;
+                               });
 }
 
 } // namespace sardonyx

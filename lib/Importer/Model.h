@@ -40,7 +40,6 @@ struct Model {
   ::onnx::ModelProto proto;
   /// What `cuts` refers to. `file` is null for a model in memory.
   std::shared_ptr<MappedFile> file;
-  std::shared_ptr<std::string> memory;
   llvm::StringRef bytes;
   std::vector<ByteRange> cuts;
   /// Where external data may lie; empty: nowhere.

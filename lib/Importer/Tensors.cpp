@@ -189,10 +189,7 @@ TensorReader::Bytes TensorReader::locate(const Tensor &tensor, StringRef name,
       fail("tensor '" + name + "' needs " + Twine(size) +
            " bytes of data for its shape and type, found " +
            Twine(range.length));
-    std::shared_ptr<void> owner = model.file;
-    if (!owner)
-      owner = model.memory;
-    return {model.bytes.substr(range.offset, range.length), owner,
+    return {model.bytes.substr(range.offset, range.length), model.file,
             model.file ? model.file->path().str() : "", range.offset};
   }
   if (tensor.data_location() == Tensor::EXTERNAL)

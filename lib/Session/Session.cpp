@@ -333,6 +333,7 @@ MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,
       return error;
     report.timings.push_back({"init", watch.seconds()});
   }
+  keepConstants();
   Expected<std::vector<ModelArgument>> arguments = bind(artifact.mainArgs);
   if (deviceModel) {
     arguments = bindOnDevice(artifact.mainArgs, deviceModel->constants);

@@ -89,6 +89,8 @@ struct Session::Impl {
   MaybeError prepare(std::shared_ptr<FileMap> modelFile, Cache &cache,
                      const std::string &key);
   MaybeError mapFiles(std::shared_ptr<FileMap> model);
+  /// Copies what runs read of a model that came as bytes, which may go.
+  void keepConstants();
   /// Packs the weights, or takes from the cache what another load has made of
   /// them.
   MaybeError packWeights(const Cache &cache, const std::string &key);

@@ -15,6 +15,7 @@
 #include "sardonyx/Runtime/AlignedMemory.h"
 
 #include <algorithm>
+#include <map>
 
 using namespace sardonyx;
 using runtime::OutputSlot;
@@ -36,6 +37,34 @@ MaybeError Session::Impl::mapFiles(std::shared_ptr<FileMap> model) {
     files.push_back(std::move(file));
   }
   return std::nullopt;
+}
+
+void Session::Impl::keepConstants() {
+  constexpr uint64_t kAlignment = 64;
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> places;
+  std::string &data = artifact.data;
+  uint64_t size = data.size();
+  auto forEach = [&](auto &&visit) {
+    for (Argument &arg : artifact.mainArgs)
+      if (arg.kind == Argument::Constant && !arg.onDevice &&
+          arg.index != Argument::inlineData && files[arg.index]->path().empty())
+        visit(arg);
+  };
+  forEach([&](Argument &arg) {
+    const uint64_t place = (size + kAlignment - 1) / kAlignment * kAlignment;
+    if (places.try_emplace({arg.offset, arg.length}, place).second)
+      size = place + arg.length;
+  });
+  data.reserve(size);
+  forEach([&](Argument &arg) {
+    const uint64_t place = places[{arg.offset, arg.length}];
+    if (data.size() <= place) {
+      data.resize(place);
+      data.append(files[arg.index]->bytes().substr(arg.offset, arg.length));
+    }
+    arg.index = Argument::inlineData;
+    arg.offset = place;
+  });
 }
 
 const void *Session::Impl::constantData(const Argument &arg) const {

@@ -166,3 +166,26 @@ def test_joins_in_a_loop(model):
         ),
         {"x": floats(2, 3)},
     )
+
+
+def test_weights_outlive_a_model_of_bytes():
+    """What runs read of the bytes outlives them; the caller's memory is not counted on after the load."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((50_000, 256), np.float32)  # 51 MB, which runs read as it is
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gather", ["table", "i"], ["y"])],
+        "m",
+        [onnx.helper.make_tensor_value_info("i", 7, ["N"])],
+        [onnx.helper.make_tensor_value_info("y", 1, ["N", 256])],
+        [onnx.numpy_helper.from_array(table, "table")],
+    )
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 22)])
+    proto.ir_version = 10
+    for cached in (False, True, True):
+        data = bytearray(proto.SerializeToString())
+        options = sdx.SessionOptions()
+        options.cache = cached
+        session = sdx.InferenceSession(bytes(data), options)
+        data[:] = bytes(len(data))
+        i = np.array([0, 49_999, 7])
+        np.testing.assert_array_equal(session.run(None, {"i": i})[0], table[i])

@@ -77,8 +77,8 @@ mlir::OwningOpRef<mlir::ModuleOp>
 importOnnxFile(llvm::StringRef path, mlir::MLIRContext &context,
                const ImportOptions &options = {});
 
-/// The same for a model in memory, which is copied. `name` stands for the file
-/// in locations.
+/// The same for a model in memory, where weights stay: it must outlive the
+/// module's context. `name` stands for the file in locations.
 mlir::OwningOpRef<mlir::ModuleOp>
 importOnnxBytes(llvm::StringRef bytes, mlir::MLIRContext &context,
                 const ImportOptions &options = {},

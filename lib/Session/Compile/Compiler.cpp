@@ -448,7 +448,12 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                                   lastPhase + "'"));
   if (MaybeError error = checkHostWork(*module, options))
     return *error;
-  if (MaybeError error = readArguments(*module, modelPath, artifact))
+  // What is built ahead of time has all of its weights.
+  StringRef modelBytes;
+  if (model.bytes && !ahead)
+    modelBytes = {static_cast<const char *>(model.bytes), model.size};
+  if (MaybeError error =
+          readArguments(*module, modelPath, modelBytes, artifact))
     return fail(*error);
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))
     return *error;

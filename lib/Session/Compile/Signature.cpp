@@ -256,8 +256,9 @@ namespace {
 
 class ArgumentReader {
 public:
-  ArgumentReader(const std::string &modelPath, Artifact &artifact)
-      : modelPath(modelPath), artifact(artifact) {}
+  ArgumentReader(const std::string &modelPath, StringRef modelBytes,
+                 Artifact &artifact)
+      : modelPath(modelPath), modelBytes(modelBytes), artifact(artifact) {}
 
   MaybeError read(func::FuncOp func, std::vector<Argument> &args);
 
@@ -268,8 +269,11 @@ private:
                         bool &found);
   void addInline(ElementsAttr value, StringRef bytes, bool splat,
                  uint64_t length, Argument &arg);
+  /// Whether these bytes are the model's own, in memory.
+  bool readModelBytes(ArrayRef<char> bytes, Argument &arg);
 
   const std::string &modelPath;
+  StringRef modelBytes;
   Artifact &artifact;
   llvm::DenseMap<Attribute, uint64_t> inlined; // to offsets in artifact.data
 };
@@ -279,17 +283,21 @@ private:
 static Error internal(const std::string &what) { return internalError(what); }
 
 /// The file's place in the artifact, which gets it if it is new.
-static uint32_t indexOfFile(const FileMap &file, const std::string &modelPath,
-                            Artifact &artifact) {
-  SourceFile entry{file.path() == modelPath ? "" : file.path(),
-                   file.bytes().size(), file.modified()};
+static uint32_t indexOfFile(SourceFile entry, Artifact &artifact) {
   uint32_t index = 0;
   while (index < artifact.files.size() &&
          artifact.files[index].path != entry.path)
     ++index;
   if (index == artifact.files.size())
-    artifact.files.push_back(entry);
+    artifact.files.push_back(std::move(entry));
   return index;
+}
+
+static uint32_t indexOfFile(const FileMap &file, const std::string &modelPath,
+                            Artifact &artifact) {
+  return indexOfFile({file.path() == modelPath ? "" : file.path(),
+                      file.bytes().size(), file.modified()},
+                     artifact);
 }
 
 MaybeError sardonyx::readSourceFiles(ModuleOp module,
@@ -370,6 +378,16 @@ void ArgumentReader::addInline(ElementsAttr value, StringRef bytes, bool splat,
   arg.offset = entry->second;
 }
 
+bool ArgumentReader::readModelBytes(ArrayRef<char> bytes, Argument &arg) {
+  std::less_equal<const char *> isBefore;
+  if (modelBytes.empty() || !isBefore(modelBytes.begin(), bytes.begin()) ||
+      !isBefore(bytes.end(), modelBytes.end()))
+    return false;
+  arg.index = indexOfFile({"", modelBytes.size(), 0}, artifact);
+  arg.offset = bytes.begin() - modelBytes.begin();
+  return true;
+}
+
 MaybeError ArgumentReader::readConstant(ElementsAttr value,
                                         DictionaryAttr source,
                                         int64_t elementBytes, Argument &arg) {
@@ -388,8 +406,9 @@ MaybeError ArgumentReader::readConstant(ElementsAttr value,
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
     if (!blob || blob->getData().size() != length)
       return internal("a constant's resource is missing or has another size");
-    addInline(value, StringRef(blob->getData().data(), length), false, length,
-              arg);
+    if (!readModelBytes(blob->getData(), arg))
+      addInline(value, StringRef(blob->getData().data(), length), false, length,
+                arg);
     return std::nullopt;
   }
   auto dense = dyn_cast<DenseElementsAttr>(value);
@@ -498,13 +517,13 @@ static void readProfileSites(ModuleOp module, Artifact &artifact) {
 
 MaybeError sardonyx::readArguments(ModuleOp module,
                                    const std::string &modelPath,
-                                   Artifact &artifact) {
+                                   StringRef modelBytes, Artifact &artifact) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return internal("the compiled module has no function 'main'");
   readProfileSites(module, artifact);
   readStrings(module, artifact);
-  ArgumentReader reader(modelPath, artifact);
+  ArgumentReader reader(modelPath, modelBytes, artifact);
   if (MaybeError error = reader.read(main, artifact.mainArgs))
     return error;
   if (auto init = module.lookupSymbol<func::FuncOp>("init"))

@@ -45,9 +45,10 @@ MaybeError fixDims(mlir::ModuleOp module,
                    Artifact &artifact, UnknownDims unknown);
 
 /// Reads the arguments of @main and @init, constants included, from a module
-/// after Phase::Kernels. Constants in `modelPath` refer to the model itself.
+/// after Phase::Kernels. Constants in `modelPath`, or within `modelBytes`,
+/// refer to the model itself.
 MaybeError readArguments(mlir::ModuleOp module, const std::string &modelPath,
-                         Artifact &artifact);
+                         llvm::StringRef modelBytes, Artifact &artifact);
 
 } // namespace sardonyx
 
