@@ -394,6 +394,17 @@ static TargetOptions targetThisMachine(ModuleOp module,
   return here;
 }
 
+/// What stays where it is of a model in memory. What is built ahead of time has
+/// all of its weights.
+static StringRef bytesOf(const ModelSource &model, bool isAhead) {
+  if (!model.bytes || isAhead)
+    return StringRef();
+  return StringRef(static_cast<const char *>(model.bytes), model.size);
+}
+
+/// In seconds.
+static constexpr double kLongPhase = 0.2;
+
 Expected<Artifact>
 sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                        std::vector<Timing> &timings, bool mayDefer,
@@ -424,8 +435,7 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
     lastPhase = phase.str();
     compilation.record(phase, seconds);
     // Most of what a long phase has read the next one needs not.
-    constexpr double kLong = 0.2;
-    if (seconds > kLong)
+    if (seconds > kLongPhase)
       forgetCompilerPages();
   };
   // A compilation that was stopped has made no sense of the model.
@@ -448,12 +458,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
                                   lastPhase + "'"));
   if (MaybeError error = checkHostWork(*module, options))
     return *error;
-  // What is built ahead of time has all of its weights.
-  StringRef modelBytes;
-  if (model.bytes && !ahead)
-    modelBytes = {static_cast<const char *>(model.bytes), model.size};
   if (MaybeError error =
-          readArguments(*module, modelPath, modelBytes, artifact))
+          readArguments(*module, modelPath, bytesOf(model, ahead), artifact))
     return fail(*error);
   if (MaybeError error = readBoxedResults(*module, ahead, artifact))
     return *error;
