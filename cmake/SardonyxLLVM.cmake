@@ -21,6 +21,9 @@ set(MLIR_TABLEGEN_TARGET "")
 # SARDONYX_STATIC_LLVM is on has what it uses of their archives inside, for where
 # LLVM is not installed. LLVM's own targets name its shared library, therefore the
 # archives are listed as files.
+# One whose property SARDONYX_PORTABLE is on has all other libraries inside, too, but
+# the C library's (python/wheel).
+set(is_portable $<BOOL:$<TARGET_PROPERTY:SARDONYX_PORTABLE>>)
 option(SARDONYX_STATIC_LLVM "Whether the Python module holds LLVM and MLIR" OFF)
 find_package(LLD REQUIRED CONFIG HINTS ${LLVM_ROOT}/lib/cmake/lld)
 find_package(ZLIB REQUIRED)
@@ -30,7 +33,8 @@ target_link_libraries(SardonyxLLVMArchives INTERFACE
   ${LLVM_LIBRARY_DIRS}/liblldELF.a ${LLVM_LIBRARY_DIRS}/liblldWasm.a
   ${LLVM_LIBRARY_DIRS}/liblldCommon.a
   -Wl,--start-group ${llvm_archives} -Wl,--end-group
-  ZLIB::ZLIB zstd ${CMAKE_DL_LIBS} pthread)
+  $<IF:${is_portable},-l:libz.a,ZLIB::ZLIB> $<IF:${is_portable},-l:libzstd.a,zstd>
+  ${CMAKE_DL_LIBS} pthread)
 # Nobody can name what is inside, and what nobody uses is left out. Constructors of
 # globals are next to each other: all run when the file is loaded.
 target_link_options(SardonyxLLVMArchives INTERFACE

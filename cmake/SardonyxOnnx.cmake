@@ -28,7 +28,8 @@ add_library(SardonyxLibOnnx STATIC ${onnx_srcs} ${proto_srcs})
 target_compile_definitions(SardonyxLibOnnx PUBLIC ONNX_ML=1 ONNX_NAMESPACE=onnx
                            __ONNX_NO_DOC_STRINGS)
 target_include_directories(SardonyxLibOnnx SYSTEM PUBLIC ${proto_out} ${ONNX_ROOT})
-target_link_libraries(SardonyxLibOnnx PUBLIC protobuf::libprotobuf)
+target_link_libraries(SardonyxLibOnnx PUBLIC
+  $<IF:${is_portable},SardonyxPortableProtobuf,protobuf::libprotobuf>)
 # Its speed matters little and its build time does.
 target_compile_options(SardonyxLibOnnx PRIVATE -w -O1)
 if(SARDONYX_SANITIZE)

@@ -1,7 +1,7 @@
 """The wheels that `utils/dev wheel` makes, used where neither the build nor LLVM is.
 
-SARDONYX_WHEELS names their folder. Each is installed in a virtual environment of its own, with numpy and nothing
-else. Programs run with LLVM's files hidden where the machine allows that (`unshare -m`), and always tell which files
+SARDONYX_WHEELS names their folder. They are installed in virtual environments, with numpy and nothing else, of each
+Python that is here. Programs run with LLVM's files hidden where the machine allows that (`unshare -m`), and always tell which files
 they had in memory.
 """
 
@@ -13,12 +13,17 @@ import sys
 import zipfile
 from pathlib import Path
 
+import debian
 import numpy as np
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper, save
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "utils"))
+import wheels
+
+INTERPRETERS = wheels.interpreters()
 WHEELS = Path(os.environ.get("SARDONYX_WHEELS", "nowhere"))
 pytestmark = pytest.mark.skipif("SARDONYX_WHEELS" not in os.environ, reason="made by `utils/dev wheel`")
 
@@ -48,20 +53,27 @@ def hiding():
     return []
 
 
-def environment(folder, wheel):
-    """The interpreter of a new virtual environment that has one wheel, and numpy as it is here: no index is asked."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+def environment(folder, *packages, interpreter=sys.executable):
+    """The interpreter of a new virtual environment that has packages of the folder, which pip chooses the wheels of.
+    numpy is as it is here; for another interpreter it comes from the index."""
+    subprocess.run([interpreter, "-m", "venv", folder], check=True)
     python = folder / "bin" / "python"
-    (packages,) = folder.glob("lib/python*/site-packages")
-    for path in Path(np.__file__).parent.parent.glob("numpy*"):
-        shutil.copytree(path, packages / path.name)
-    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", wheel]
-    subprocess.run(install, check=True)
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    if interpreter == sys.executable:
+        (site,) = folder.glob("lib/python*/site-packages")
+        for path in Path(np.__file__).parent.parent.glob("numpy*"):
+            shutil.copytree(path, site / path.name)
+    else:
+        subprocess.run([*install, "numpy"], check=True)
+    subprocess.run([*install, "--no-index", "--find-links", WHEELS, *packages], check=True)
     return python
 
 
 def the_wheel(name):
-    (wheel,) = WHEELS.glob(f"{name}-*.whl")
+    """That of the Python that runs the tests."""
+    minor = sys.version_info[1]
+    tag = f"cp3{minor}-cp3{minor}" if minor < wheels.STABLE else f"cp3{wheels.STABLE}-abi3"
+    (wheel,) = WHEELS.glob(f"{name}-*-{tag}-*x86_64.whl")
     return wheel
 
 
@@ -74,12 +86,12 @@ def pip(python, *words):
 
 @pytest.fixture(scope="module")
 def compiler(tmp_path_factory):
-    return environment(tmp_path_factory.mktemp("sardonyx") / "venv", the_wheel("sardonyx"))
+    return environment(tmp_path_factory.mktemp("sardonyx") / "venv", "sardonyx")
 
 
 @pytest.fixture(scope="module")
 def runtime(tmp_path_factory):
-    return environment(tmp_path_factory.mktemp("runtime") / "venv", the_wheel("sardonyx_runtime"))
+    return environment(tmp_path_factory.mktemp("runtime") / "venv", "sardonyx-runtime")
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +222,8 @@ def test_stubs_are_shipped():
 
 def test_in_the_place_of_onnxruntime(model, tmp_path):
     """A package that requires onnxruntime and imports it, in an environment that has Sardonyx's package of it."""
-    python = environment(tmp_path / "venv", the_wheel("sardonyx"))
-    assert pip(python, "install", "--no-index", the_wheel("sardonyx_as_onnxruntime"))[0] == 0
+    python = environment(tmp_path / "venv", "sardonyx")
+    assert pip(python, "install", "--no-index", "--find-links", WHEELS, "sardonyx-as-onnxruntime")[0] == 0
     status, said = pip(python, "check")
     assert status == 0, said
     status, said = pip(python, "install", "--no-index", "onnxruntime>=1.17")
@@ -231,8 +243,76 @@ session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionPro
     assert not list(packages.glob("*onnxruntime*"))
 
 
+@pytest.mark.parametrize("minor", range(wheels.OLDEST, wheels.NEWEST + 1))
+def test_every_python(model, tmp_path, minor):
+    """README's program, the command, and a model that is built and loaded without the compiler."""
+    if minor not in INTERPRETERS:
+        pytest.skip(f"there is no Python 3.{minor} here")
+    if minor < wheels.STABLE and not list(WHEELS.glob(f"*-cp3{minor}-*.whl")):
+        pytest.skip(f"no wheels were made for Python 3.{minor}: its headers are not here")
+    if minor >= wheels.STABLE and not list(WHEELS.glob("*-abi3-*.whl")):
+        pytest.skip(f"no wheels were made for Python 3.{wheels.STABLE} and later ones: no headers of one are here")
+    python = environment(tmp_path / "venv", "sardonyx", "sardonyx-runtime", interpreter=INTERPRETERS[minor])
+    tool = python.parent / "sardonyx"
+    program = "import sys, sardonyx\nprint(sys.version_info[1])\n"
+    assert run_program(python, program + 'session = sardonyx.InferenceSession("model.onnx")' + CHECK, model) == [str(minor)]
+    run_hidden([tool, "run", "model.onnx", "--input", "x=x.npy", "--output-dir", f"out{minor}"], model)
+    np.testing.assert_allclose(np.load(model / f"out{minor}" / "y.npy"), np.load(model / "expected.npy"), atol=1e-5)
+    run_hidden([tool, "build", "model.onnx", "-o", f"model{minor}.so"], model)
+    program = f"import sardonyx_runtime\nsession = sardonyx_runtime.load('model{minor}.so')\n"
+    assert run_program(python, program + CHECK, model) == []
+
+
+def test_python_of_a_later_debian(model, tmp_path):
+    """The newest Python, with a newer C library, where it is not here by itself."""
+    if wheels.NEWEST in INTERPRETERS or not list(WHEELS.glob("*-abi3-*.whl")):
+        pytest.skip("it is here by itself, or no wheels were made for it")
+    version = f"3.{wheels.NEWEST}"
+    files = debian.python(tmp_path / "debian", "forky", "amd64", version)
+    debian.install(tmp_path / "site", "x86_64", version, WHEELS, "sardonyx", "sardonyx-runtime")
+    program = """
+import sys, sardonyx, sardonyx_runtime
+sardonyx.build("model.onnx", "later.so")
+for session in (sardonyx.InferenceSession("model.onnx"), sardonyx_runtime.load("later.so")):
+""" + CHECK.strip().replace("import numpy", "    import numpy").replace("\n", "\n    ") + "\nprint(sys.version_info[1])\n"
+    command = [debian.loader(files), "--library-path", files / "usr/lib/x86_64-linux-gnu", files / f"usr/bin/python{version}", "-"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONHOME": str(files / "usr"), "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run([*hiding(), *command], cwd=model, env=environment, input=program, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == f"{wheels.NEWEST}\n", done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("name, most", [("sardonyx", 90e6), ("sardonyx_runtime", 3e6)])
 def test_sizes_and_tags(name, most):
-    wheel = the_wheel(name)
-    assert wheel.stat().st_size <= most
-    assert re.search(r"-manylinux_2_\d+_x86_64\.whl$", wheel.name)
+    found = list(WHEELS.glob(f"{name}-*x86_64.whl"))
+    assert found
+    for wheel in found:
+        assert wheel.stat().st_size <= most
+        assert re.search(r"-(cp310-cp310|cp311-cp311|cp312-abi3)-manylinux_2_28_x86_64\.whl$", wheel.name)
+
+
+@pytest.mark.parametrize("wheel", sorted(WHEELS.glob("*linux*.whl")), ids=lambda wheel: wheel.name.removesuffix(".whl"))
+def test_auditwheel_agrees_with_tags(wheel):
+    """auditwheel finds by itself which systems a wheel is for: those of the tag, or older ones, too."""
+    done = subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    minor, machine = re.search(r'with the following platform tag: "manylinux_2_(\d+)_(\w+)"', said).groups()
+    assert int(minor) <= wheels.GLIBC[1] and f"_{machine}.whl" in wheel.name, said
+
+
+def test_extension_of_a_newer_system_is_refused(tmp_path):
+    """What is checked before a wheel gets its tag: versions of the C library's symbols, and libraries."""
+    (tmp_path / "new.c").write_text("#include <stdlib.h>\nunsigned f(void) { return arc4random(); }\n")  # of glibc 2.36
+    (tmp_path / "old.c").write_text("#include <stdlib.h>\nvoid *f(void) { return malloc(1); }\n")
+    shared = ["cc", "-shared", "-fPIC", "-Wl,--no-as-needed"]
+    for name, flags in (("new", []), ("old", []), ("linked", ["-lz"])):
+        source = tmp_path / ("old.c" if name == "linked" else f"{name}.c")
+        subprocess.run([*shared, source, "-o", tmp_path / f"{name}.so", *flags], check=True)
+    assert wheels.too_new(tmp_path / "old.so") == []
+    assert wheels.too_new(tmp_path / "new.so") == ["GLIBC_2.36"]
+    assert wheels.too_new(tmp_path / "linked.so") == ["libz.so.1"]
+    made = tmp_path / "made-1-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w") as file:
+        file.write(tmp_path / "new.so", "made/new.so")
+    with pytest.raises(SystemExit, match=r"made-1-.*new\.so needs GLIBC_2\.36, which a system of manylinux_2_28"):
+        wheels.check(made)
