@@ -316,3 +316,12 @@ def test_extension_of_a_newer_system_is_refused(tmp_path):
         file.write(tmp_path / "new.so", "made/new.so")
     with pytest.raises(SystemExit, match=r"made-1-.*new\.so needs GLIBC_2\.36, which a system of manylinux_2_28"):
         wheels.check(made)
+
+
+def test_python_that_does_not_run_is_left_out(tmp_path):
+    """A folder that was configured for a Python which has gone since is configured all the same."""
+    defines = ["-DCMAKE_CXX_COMPILER=clang++-22", "-DCMAKE_C_COMPILER=clang-22", "-DSARDONYX_RUNTIME_ONLY=ON", f"-DSARDONYX_PYTHON={sys.executable}"]
+    configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path, *defines, "-DSARDONYX_WHEEL_PYTHONS=/nowhere/python3"]
+    done = subprocess.run(configure, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "no wheels for '/nowhere/python3'" in done.stderr
