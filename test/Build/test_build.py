@@ -455,7 +455,7 @@ def test_tool(tmp_path, tool):
 def test_pip_builds_all_extensions():
     root = HERE.parents[1]
     cmake = (root / "python" / "CMakeLists.txt").read_text()
-    extensions = set(re.search(r"install\(TARGETS ([\w ]+) LIBRARY DESTINATION sardonyx", cmake)[1].split())
+    extensions = set(re.search(r"install\(TARGETS ([\w ]+) LIBRARY DESTINATION sardonyx\b", cmake)[1].split())
     targets = set(re.findall(r'"(\w+)"', re.search(r"build.targets = (.*)", (root / "pyproject.toml").read_text())[1]))
     stubs = {f"{extension}_stub" for extension in extensions}
     assert len(extensions) == 2 and targets == {*extensions, *stubs, "SardonyxArtifactRuntime"}
