@@ -10,7 +10,6 @@
 #include "sardonyx/Session/Session.h"
 
 #include <chrono>
-#include <csignal>
 #include <mutex>
 #include <pthread.h>
 #include <thread>
@@ -75,14 +74,8 @@ void Background::start(Load load) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // Signals are for the program's own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  const bool started =
-      pthread_create(&thread, &attributes, run, start.get()) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const bool started = startThread(thread, attributes, run, start.get());
   pthread_attr_destroy(&attributes);
   if (!started)
     return finish(Error(ErrorKind::Failed,

@@ -250,17 +250,24 @@ TEST(Tensor, RefusesWhatIsNoMap) {
   EXPECT_NE(fault.find("isn't a tensor map"), std::string::npos) << fault;
 }
 
+/// Copies a tile of 8 KiB by the map that is the first parameter to the start
+/// of shared memory and one of 1 KiB by the second behind it; %rd3 is the
+/// third.
+static std::string copyOperands() {
+  return "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
+         "ld.param.b64 %rd3, [p2];\nmov.b32 %r1, 0;\n" +
+         copyAndWait(
+             kCopy + "[dynamic], [%rd1, {%r1, %r1}], [dynamic+16384];\n" +
+                 kCopy + "[dynamic+8192], [%rd2, {%r1, %r1}], [dynamic+16384];",
+             8192 + 1024);
+}
+
 /// Each float of eight bits times 1, by its code: row m of A has code m + 64 *
 /// `part` at k = 0 and zeros behind it, column 0 of B is 1.
 static std::vector<float> decodeByWarpgroups(const std::string &type,
                                              uint8_t one, unsigned part) {
   std::string body =
-      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
-      "ld.param.b64 %rd3, [p2];\nmov.b32 %r1, 0;\n" +
-      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], [dynamic+16384];\n" +
-                      kCopy +
-                      "[dynamic+8192], [%rd2, {%r1, %r1}], [dynamic+16384];",
-                  8192 + 1024) +
+      copyOperands() +
       "mov.b64 %rd10, 0x4000004000010000;\nor.b64 %rd11, %rd10, 512;\n"
       "mov.pred %p3, 0;\nwgmma.fence.sync.aligned;\n"
       "wgmma.mma_async.sync.aligned.m64n8k32.f32." +
@@ -311,12 +318,7 @@ TEST(Tensor, WarpgroupsMultiply) {
       "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p3, 1, 1, 0, 0;\n"
       "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
   std::string body =
-      "ld.param.b64 %rd1, [p0];\nld.param.b64 %rd2, [p1];\n"
-      "ld.param.b64 %rd3, [p2];\nmov.b32 %r1, 0;\n" +
-      copyAndWait(kCopy + "[dynamic], [%rd1, {%r1, %r1}], [dynamic+16384];\n" +
-                      kCopy +
-                      "[dynamic+8192], [%rd2, {%r1, %r1}], [dynamic+16384];",
-                  8192 + 1024) +
+      copyOperands() +
       "mov.f32 %f0, 0f42C80000;\nmov.b64 %rd10, 0x4000004000010000;\n"
       "or.b64 %rd11, %rd10, 512;\nmov.pred %p3, 0;\n" +
       product + "mov.pred %p3, 1;\n" + product + R"(

@@ -147,16 +147,21 @@ static void *runJob(void *argument) {
   return nullptr;
 }
 
-/// Starts a thread that no signal disturbs; false where there is none to have.
-static bool startThread(pthread_t &thread, Job &job) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
+bool sardonyx::startThread(pthread_t &thread, const pthread_attr_t &attributes,
+                           void *(*run)(void *), void *argument) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = pthread_create(&thread, &attributes, runJob, &job) == 0;
+  bool started = pthread_create(&thread, &attributes, run, argument) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+static bool startJob(pthread_t &thread, Job &job) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  bool started = startThread(thread, attributes, runJob, &job);
   pthread_attr_destroy(&attributes);
   return started;
 }
@@ -197,7 +202,7 @@ MaybeError sardonyx::runStoppably(const SessionOptions &options,
     return error;
   pthread_t thread;
   std::string reason;
-  if (startThread(thread, job)) {
+  if (startJob(thread, job)) {
     reason = waitFor(job);
     pthread_join(thread, nullptr);
   } else {

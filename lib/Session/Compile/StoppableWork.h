@@ -11,6 +11,7 @@
 #include "sardonyx/Session/Session.h"
 #include <atomic>
 #include <functional>
+#include <pthread.h>
 
 namespace sardonyx {
 
@@ -34,6 +35,11 @@ public:
 private:
   MaybeError problem;
 };
+
+/// Starts a thread that no signal disturbs: they are for the program's own
+/// threads. False where there is none to have.
+bool startThread(pthread_t &thread, const pthread_attr_t &attributes,
+                 void *(*run)(void *), void *argument);
 
 /// Gives up soon after the flag becomes true.
 using StoppableWork = std::function<void(const std::atomic<bool> *stop)>;

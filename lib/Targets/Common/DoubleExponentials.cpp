@@ -71,15 +71,10 @@ struct Sum {
 };
 } // namespace
 
-/// The logarithm of a positive normal number or a subnormal one:
-/// x = 2^e * m with sqrt(1/2) <= m < sqrt(2), log(m) = 2 * atanh(s) with
-/// s = (m - 1) / (m + 1) up to 0.172.
-static Sum logAsSum(Double x) {
+std::pair<Double, Double> doubles::splitExponent(Double x) {
   OpBuilder &b = *x.b;
   Location loc = x.loc;
-  Value isSmall = x < std::numeric_limits<double>::min();
-  Double scaled = select(isSmall, x * 0x1p54, x);
-  Value bits = scaled.toBits();
+  Value bits = x.toBits();
   // The exponent of x / sqrt(1/2), whose bits these are, plus 1023.
   Value above = arith::AddIOp::create(
       b, loc, bits, x.integer((int64_t(1023) << 52) - 0x3fe6a09e667f3bcd));
@@ -91,6 +86,16 @@ static Sum logAsSum(Double x) {
   Double exponent = x.fromBits(arith::OrIOp::create(
                         b, loc, biased, x.integer(0x4330000000000000))) +
                     -(0x1p52 + 1023);
+  return {exponent, m};
+}
+
+/// The logarithm of a positive normal number or a subnormal one:
+/// x = 2^e * m with sqrt(1/2) <= m < sqrt(2), log(m) = 2 * atanh(s) with
+/// s = (m - 1) / (m + 1) up to 0.172.
+static Sum logAsSum(Double x) {
+  Value isSmall = x < std::numeric_limits<double>::min();
+  Double scaled = select(isSmall, x * 0x1p54, x);
+  auto [exponent, m] = splitExponent(scaled);
   exponent = select(isSmall, exponent + -54.0, exponent);
 
   // m - 1 is exact. What rounding m + 1 took counts in the quotient.

@@ -9,6 +9,8 @@
 #define SARDONYX_TARGETS_COMMON_DOUBLES_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx::doubles {
 
@@ -58,6 +60,10 @@ Double select(mlir::Value condition, Double x, Double y);
 /// The polynomial in x of these coefficients, the highest first.
 Double polynomial(Double x, llvm::ArrayRef<double> coefficients);
 
+/// e and m of a positive normal number x = 2^e * m with sqrt(1/2) <= m <
+/// sqrt(2).
+std::pair<Double, Double> splitExponent(Double x);
+
 /// The functions of the C library, to a few units in the last place.
 Double exp(Double x);
 Double expm1(Double x);
@@ -81,6 +87,24 @@ Double acos(Double x);
 Double atan(Double x);
 /// Exact; of scalars.
 Double fmod(Double x, Double y);
+
+/// Adds a PatternT of each operation that one of these but fmod computes, and
+/// of the function.
+template <template <typename OpT, auto function> typename PatternT,
+          typename... ArgsT>
+void addPatterns(mlir::RewritePatternSet &patterns, ArgsT... args) {
+  namespace math = mlir::math;
+  patterns.add<PatternT<math::ExpOp, exp>, PatternT<math::ExpM1Op, expm1>,
+               PatternT<math::LogOp, log>, PatternT<math::Log1pOp, log1p>,
+               PatternT<math::PowFOp, pow>, PatternT<math::SinhOp, sinh>,
+               PatternT<math::CoshOp, cosh>, PatternT<math::TanhOp, tanh>,
+               PatternT<math::AsinhOp, asinh>, PatternT<math::AcoshOp, acosh>,
+               PatternT<math::AtanhOp, atanh>, PatternT<math::ErfOp, erf>,
+               PatternT<math::SinOp, sin>, PatternT<math::CosOp, cos>,
+               PatternT<math::TanOp, tan>, PatternT<math::AsinOp, asin>,
+               PatternT<math::AcosOp, acos>, PatternT<math::AtanOp, atan>>(
+      patterns.getContext(), args...);
+}
 
 } // namespace sardonyx::doubles
 

@@ -67,27 +67,9 @@ private:
 };
 
 void populateDoubleMath(RewritePatternSet &patterns) {
-  patterns.add<ExpandByDoubles<math::ExpOp, doubles::exp>,
-               ExpandByDoubles<math::ExpM1Op, doubles::expm1>,
-               ExpandByDoubles<math::LogOp, doubles::log>,
-               ExpandByDoubles<math::Log1pOp, doubles::log1p>,
-               ExpandByDoubles<math::PowFOp, doubles::pow>,
-               ExpandByDoubles<math::SinhOp, doubles::sinh>,
-               ExpandByDoubles<math::CoshOp, doubles::cosh>,
-               ExpandByDoubles<math::TanhOp, doubles::tanh>,
-               ExpandByDoubles<math::AsinhOp, doubles::asinh>,
-               ExpandByDoubles<math::AcoshOp, doubles::acosh>,
-               ExpandByDoubles<math::AtanhOp, doubles::atanh>,
-               ExpandByDoubles<math::ErfOp, doubles::erf>,
-               ExpandByDoubles<math::SinOp, doubles::sin>,
-               ExpandByDoubles<math::CosOp, doubles::cos>,
-               ExpandByDoubles<math::TanOp, doubles::tan>,
-               ExpandByDoubles<math::AsinOp, doubles::asin>,
-               ExpandByDoubles<math::AcosOp, doubles::acos>,
-               ExpandByDoubles<math::AtanOp, doubles::atan>,
-               ExpandByDoubles<arith::RemFOp, doubles::fmod>>(
-      patterns.getContext(),
-      /*benefit=*/0);
+  doubles::addPatterns<ExpandByDoubles>(patterns, PatternBenefit(0));
+  patterns.add<ExpandByDoubles<arith::RemFOp, doubles::fmod>>(
+      patterns.getContext(), /*benefit=*/0);
 }
 
 struct ExpandMathPass : sardonyx::impl::NVExpandMathBase<ExpandMathPass> {

@@ -180,27 +180,12 @@ struct ExpandRemainder : OpRewritePattern<arith::RemFOp> {
 /// is between sqrt(1/2) and sqrt(2), with s = (m - 1) / (m + 1). The polynomial
 /// in s^2 has a relative error of 2^-45.
 Double emitLog2(Double x) {
-  OpBuilder &b = *x.b;
-  Location loc = x.loc;
-  constexpr int64_t kMantissa = (int64_t(1) << 52) - 1;
-  Value bits = x.toBits();
-  // That of sqrt(2) carries into the exponent.
-  Value carried = arith::AddIOp::create(
-      b, loc, bits, x.integer(0x3ff0000000000000 - 0x3fe6a09e667f3bcd));
-  Value exponent = arith::ShRUIOp::create(b, loc, carried, x.integer(52));
-  Value shift = arith::ShLIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, exponent, x.integer(1023)),
-      x.integer(52));
-  Double m = x.fromBits(arith::SubIOp::create(b, loc, bits, shift));
-  // As a number above 2^52, whose low bits it is.
-  Value e = arith::OrIOp::create(
-      b, loc, arith::AndIOp::create(b, loc, exponent, x.integer(kMantissa)),
-      x.integer(0x4330000000000000));
+  auto [e, m] = splitExponent(x);
   Double s = (m - x.constant(1)) / (m + x.constant(1));
   Double p = polynomial(s * s, {0.2828979577423797, 0.31990592442531673,
                                 0.4122092445152395, 0.5770779424753333,
                                 0.9617966941127988, 2.88539008177785});
-  return fma(s, p, x.fromBits(e) - x.constant(0x1p52 + 1023));
+  return fma(s, p, e);
 }
 
 /// 2^t for |t| < 1000, with a relative error of 2^-34.
@@ -274,28 +259,6 @@ struct ExpandDoubles : OpRewritePattern<OpTy> {
   }
 };
 
-void populateDoubleExpansions(RewritePatternSet &patterns) {
-  patterns.add<ExpandDoubles<math::ExpOp, doubles::exp>,
-               ExpandDoubles<math::ExpM1Op, doubles::expm1>,
-               ExpandDoubles<math::LogOp, doubles::log>,
-               ExpandDoubles<math::Log1pOp, doubles::log1p>,
-               ExpandDoubles<math::PowFOp, doubles::pow>,
-               ExpandDoubles<math::SinhOp, doubles::sinh>,
-               ExpandDoubles<math::CoshOp, doubles::cosh>,
-               ExpandDoubles<math::TanhOp, doubles::tanh>,
-               ExpandDoubles<math::AsinhOp, doubles::asinh>,
-               ExpandDoubles<math::AcoshOp, doubles::acosh>,
-               ExpandDoubles<math::AtanhOp, doubles::atanh>,
-               ExpandDoubles<math::ErfOp, doubles::erf>,
-               ExpandDoubles<math::SinOp, doubles::sin>,
-               ExpandDoubles<math::CosOp, doubles::cos>,
-               ExpandDoubles<math::TanOp, doubles::tan>,
-               ExpandDoubles<math::AsinOp, doubles::asin>,
-               ExpandDoubles<math::AcosOp, doubles::acos>,
-               ExpandDoubles<math::AtanOp, doubles::atan>>(
-      patterns.getContext());
-}
-
 } // namespace
 
 void cpu::populateGuardedExpansions(RewritePatternSet &patterns,
@@ -307,6 +270,6 @@ void cpu::populateGuardedExpansions(RewritePatternSet &patterns,
   patterns.add<ExpandPower>(context);
   if (hasMultiplyAdd) {
     patterns.add<ExpandRemainder>(context);
-    populateDoubleExpansions(patterns);
+    doubles::addPatterns<ExpandDoubles>(patterns);
   }
 }

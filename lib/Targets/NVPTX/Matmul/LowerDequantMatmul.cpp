@@ -35,20 +35,14 @@ static constexpr int64_t kBytes = 16;
 
 namespace {
 
-/// Many rows: the weights become numbers of the other side's type on their way
-/// to the tiles in shared memory.
-class DequantTiles : public ProductKernel {
-public:
-  DequantTiles(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body,
-               const PackedWeights &weights)
+/// A product of many rows by weights of a few bits.
+class ManyRows : public ProductKernel {
+protected:
+  ManyRows(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body)
       : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
                       getProductTypes(op), plan, body),
-        dequant(op), weights(weights) {}
+        dequant(op) {}
 
-  /// Only where `condition` holds.
-  void onlyIf(Value condition) { isWanted = condition; }
-
-private:
   bool hasOperands() override {
     return KernelBody::hasBuffer(dequant.getLhs());
   }
@@ -56,13 +50,28 @@ private:
   Sizes findSizes(ImplicitLocOpBuilder &b) override {
     Indices i(b);
     lhs = body.getBuffer(dequant.getLhs());
-    sizes.pairs = i.constant(1);
-    sizes.m = sizeOf(b, lhs, 0);
-    sizes.k = i.constant(dequant.getDepth());
-    sizes.n = i.constant(dequant.getColumns());
+    sizes = {i.constant(1), sizeOf(b, lhs, 0), i.constant(dequant.getColumns()),
+             i.constant(dequant.getDepth())};
     return sizes;
   }
 
+  sdx::DequantMatmulOp dequant;
+  Value lhs;
+  Sizes sizes;
+};
+
+/// The weights become numbers of the other side's type on their way to the
+/// tiles in shared memory.
+class DequantTiles : public ManyRows {
+public:
+  DequantTiles(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body,
+               const PackedWeights &weights)
+      : ManyRows(op, plan, body), weights(weights) {}
+
+  /// Only where `condition` holds.
+  void onlyIf(Value condition) { isWanted = condition; }
+
+private:
   TileSource findLhs(ImplicitLocOpBuilder &b, Value pair) override {
     return TileSource::matrix(lhs, Value(), sizes.m, sizes.k);
   }
@@ -176,34 +185,16 @@ private:
                           static_cast<unsigned>(count * types.rhsBytes()));
   }
 
-  sdx::DequantMatmulOp dequant;
   const PackedWeights &weights;
-  Value lhs;
-  Sizes sizes;
 };
 
 /// Both sides are floats of eight bits, which warpgroups multiply as they are.
-class ByteFloatTiles : public ProductKernel {
+class ByteFloatTiles : public ManyRows {
 public:
   ByteFloatTiles(sdx::DequantMatmulOp op, MatmulPlanAttr plan, KernelBody &body)
-      : ProductKernel(cast<sdx::DenseOpInterface>(op.getOperation()),
-                      getProductTypes(op), plan, body),
-        dequant(op) {}
+      : ManyRows(op, plan, body) {}
 
 private:
-  bool hasOperands() override {
-    return KernelBody::hasBuffer(dequant.getLhs());
-  }
-
-  Sizes findSizes(ImplicitLocOpBuilder &b) override {
-    Indices i(b);
-    lhs = body.getBuffer(dequant.getLhs());
-    scales = body.getBuffer(dequant.getScales());
-    sizes = {i.constant(1), sizeOf(b, lhs, 0), i.constant(dequant.getColumns()),
-             i.constant(dequant.getDepth())};
-    return sizes;
-  }
-
   MappedSource mapLhs(ImplicitLocOpBuilder &b, int64_t boxRows,
                       int64_t boxCols) override {
     return MappedSource::matrix(b, lhs, {sizes.k, sizes.m}, {boxCols, boxRows});
@@ -229,14 +220,10 @@ private:
   }
 
   Value scaleSum(ImplicitLocOpBuilder &b, Value sum, Value n) override {
-    Value scale = memref::LoadOp::create(b, scales,
+    Value scale = memref::LoadOp::create(b, body.getBuffer(dequant.getScales()),
                                          ValueRange{n, Indices(b).constant(0)});
     return arith::MulFOp::create(b, sum, convertToF32(b, scale));
   }
-
-  sdx::DequantMatmulOp dequant;
-  Value lhs, scales;
-  Sizes sizes;
 };
 
 struct LowerDequantMatmulPass
