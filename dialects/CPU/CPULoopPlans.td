@@ -50,6 +50,8 @@ def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
       `lane` is no dimension of a row; 0: all of them.
     - `prefetch`: the first loop over a row fetches what the next row reads and
       writes into the L1 cache; for rows whose elements lie along `lane`.
+    - `rows`: so many neighbouring rows are computed side by side, so that the
+      sums of one are added up while those of another wait.
 
     ```mlir
     func.func private @k0_softmax(...) attributes {
@@ -60,7 +62,8 @@ def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
                         DefaultValuedParameter<"int64_t", "-1">:$lane,
                         DefaultValuedParameter<"int64_t", "-1">:$transposed,
                         DefaultValuedParameter<"int64_t", "0">:$chunk,
-                        DefaultValuedParameter<"bool", "false">:$prefetch);
+                        DefaultValuedParameter<"bool", "false">:$prefetch,
+                        DefaultValuedParameter<"int64_t", "1">:$rows);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

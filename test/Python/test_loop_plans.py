@@ -11,8 +11,8 @@ from test_plan import BIN, pinned, run, tool
 import sardonyx
 
 
-def rows(lanes, unroll, lane=None, transposed=None, chunk=None, prefetch=None):
-    given = {"lanes": lanes, "unroll": unroll, "lane": lane, "transposed": transposed, "chunk": chunk, "prefetch": prefetch}
+def rows(lanes, unroll, lane=None, transposed=None, chunk=None, prefetch=None, rows=None):
+    given = {"lanes": lanes, "unroll": unroll, "lane": lane, "transposed": transposed, "chunk": chunk, "prefetch": prefetch, "rows": rows}
     return "#cpu.rows_plan<" + ", ".join(f"{name} = {value}" for name, value in given.items() if value is not None) + ">"
 
 
@@ -22,7 +22,7 @@ def pool(columns, width, rows):
 
 PLANS = {
     # For the first kernel of the model that has such a plan.
-    "layer_norm": [rows(1, 1), rows(2, 8, 1), rows(32, 1, 1), rows(4, 1, 0), rows(8, 1, 0), rows(4, 2, 0, chunk=8), rows(64, 1, 1), rows(16, 4, 1, prefetch="true")],
+    "layer_norm": [rows(1, 1), rows(2, 8, 1), rows(32, 1, 1), rows(4, 1, 0), rows(8, 1, 0), rows(4, 2, 0, chunk=8), rows(64, 1, 1), rows(16, 4, 1, prefetch="true"), rows(16, 2, 1, rows=2), rows(8, 1, 1, prefetch="true", rows=4)],
     "softmax": [rows(1, 1), rows(2, 1, 0), rows(4, 1, 2), rows(8, 8, 1), rows(16, 4, 1), rows(16, 1, 1, chunk=32)],
     "mean": [rows(1, 1), rows(8, 1, 1), rows(2, 2, 1), rows(4, 1, 2)],
     "transpose": [rows(1, 1), rows(16, 1, 1, 0), rows(4, 1, 1, 0), rows(2, 1, 1, 0), rows(8, 1, 1), rows(8, 2, 0), rows(4, 1, 1, chunk=4)],

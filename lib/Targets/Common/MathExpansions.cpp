@@ -129,21 +129,28 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     // Beyond, the result is infinity or 0. A NaN is on neither side and passes
     // through.
     Value x = op.getOperand();
-    Value isLow = v.compare(arith::CmpFPredicate::OLT, x,
-                            v.constant(isTerm ? -87.33654 : -104));
-    Value t = v.atMost(x, 89.0);
-    auto [p, n, bits] = emitExp(v, v.select(isLow, v.constant(0), t), 1);
-    Value scaled = scale ? scale(v, p, n) : Value();
-    if (!scaled && isTerm)
+    Value isKept = v.compare(arith::CmpFPredicate::UGE, x,
+                             v.constant(isTerm ? -87.33654 : -104));
+    Value t = isTerm ? x : v.atMost(x, 89.0);
+    if (scale) {
+      auto [p, n, bits] = emitExp(v, t, 1);
+      if (Value scaled = scale(v, p, n, isKept)) {
+        b.replaceOp(op, scaled);
+        return success();
+      }
+    }
+    auto [p, n, bits] = emitExp(v, v.select(isKept, t, v.constant(0)), 1);
+    Value scaled;
+    if (isTerm) {
       scaled = arith::MulFOp::create(b, loc, p, emitPower(v, bits));
-    if (!scaled) {
+    } else {
       Value whole = arith::SubIOp::create(b, loc, bits, v.integer(0x4b400000));
       Value half = arith::ShRSIOp::create(b, loc, whole, v.integer(1));
       p = arith::MulFOp::create(b, loc, p, emitPower(v, half));
       Value rest = arith::SubIOp::create(b, loc, whole, half);
       scaled = arith::MulFOp::create(b, loc, p, emitPower(v, rest));
     }
-    b.replaceOp(op, v.select(isLow, v.constant(0), scaled));
+    b.replaceOp(op, v.select(isKept, scaled, v.constant(0)));
     return success();
   }
 };
@@ -173,7 +180,7 @@ void simplifySigmoid(arith::DivFOp op, const MathScale &scale) {
   MathLanes v{b, op.getLoc(), type};
   Value x = v.atLeast(v.atMost(neg.getOperand(), 88.0), -89.0);
   auto [p, n, bits] = emitExp(v, x, -1);
-  Value result = scale ? scale(v, p, n) : Value();
+  Value result = scale ? scale(v, p, n, /*isKept=*/Value()) : Value();
   if (!result)
     result = arith::MulFOp::create(b, v.loc, p, emitPower(v, bits));
   exp.getResult().replaceAllUsesWith(result);

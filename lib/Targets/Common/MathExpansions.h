@@ -50,9 +50,11 @@ private:
 };
 
 /// Emits value * 2^exponent for whole exponents of any size by instructions
-/// that do it, or gives null.
-using MathScale = std::function<mlir::Value(MathLanes lanes, mlir::Value value,
-                                            mlir::Value exponent)>;
+/// that do it, or gives null. Lanes that are not kept are 0, without the time
+/// that a number below normal ones takes; a null `isKept` keeps all.
+using MathScale =
+    std::function<mlir::Value(MathLanes lanes, mlir::Value value,
+                              mlir::Value exponent, mlir::Value isKept)>;
 
 /// Simplifies what several functions make together in `op`, before they are
 /// expanded.

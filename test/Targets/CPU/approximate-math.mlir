@@ -7,10 +7,10 @@
 // CHECK:         vector.fma
 // CHECK:         arith.shli {{.*}} : vector<16xi32>
 // AVX512-LABEL: func.func @exp
-// AVX512:        %[[LOW:.*]] = arith.cmpf olt, %arg0, %{{.*}}
+// AVX512:        %[[KEPT:.*]] = arith.cmpf uge, %arg0, %{{.*}}
 // AVX512-NOT:    arith.shli
-// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
-// AVX512:        arith.select %[[LOW]]
+// AVX512:        %[[MASK:.*]] = llvm.bitcast %[[KEPT]] : vector<16xi1> to i16
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({{.*}}, %[[MASK]],
 // AVX512-NOT:    arith.shli
 func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x : vector<16xf32>
@@ -19,14 +19,16 @@ func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
 
 // A term of a softmax that would be subnormal is 0: scaled once.
 // CHECK-LABEL: func.func @softmax_term
-// CHECK:         %[[LOW:.*]] = arith.cmpf olt, %arg0, %{{.*}}
+// CHECK:         %[[KEPT:.*]] = arith.cmpf uge, %arg0, %{{.*}}
+// CHECK:         arith.select %[[KEPT]], %arg0
 // CHECK-COUNT-1: arith.shli {{.*}} : vector<16xi32>
 // CHECK-NOT:     arith.shli
-// CHECK:         arith.select %[[LOW]]
+// CHECK:         arith.select %[[KEPT]]
 // AVX512-LABEL: func.func @softmax_term
-// AVX512:        %[[LOW:.*]] = arith.cmpf olt, %arg0, %{{.*}}
-// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"
-// AVX512:        arith.select %[[LOW]]
+// AVX512:        %[[KEPT:.*]] = arith.cmpf uge, %arg0, %{{.*}}
+// AVX512-NOT:    arith.select
+// AVX512:        %[[MASK:.*]] = llvm.bitcast %[[KEPT]] : vector<16xi1> to i16
+// AVX512:        llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({{.*}}, %[[MASK]],
 func.func @softmax_term(%x: vector<16xf32>) -> vector<16xf32> {
   %y = math.exp %x {sdx.softmax_term} : vector<16xf32>
   return %y : vector<16xf32>

@@ -32,20 +32,20 @@
 // AVX2-NOT:         memref.prefetch %arg0[
 // AVX2:             memref.prefetch %arg1[
 // AVX2:         vector<8xf32>
-func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attributes {sdx.kernel} {
-  %t = bufferization.to_tensor %a restrict : memref<?x128xf32> to tensor<?x128xf32>
+func.func private @softmax(%a: memref<?x640xf32>, %out: memref<?x640xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x640xf32> to tensor<?x640xf32>
   %c0 = arith.constant 0 : index
-  %d = tensor.dim %t, %c0 : tensor<?x128xf32>
+  %d = tensor.dim %t, %c0 : tensor<?x640xf32>
   %lowest = arith.constant 0xFF800000 : f32
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty(%d) : tensor<?xf32>
-  %e1 = tensor.empty(%d) : tensor<?x128xf32>
+  %e1 = tensor.empty(%d) : tensor<?x640xf32>
   %f0 = linalg.fill ins(%lowest : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
   %f1 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<?xf32>) -> tensor<?xf32>
   %m = linalg.generic {
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
     iterator_types = ["parallel", "reduction"]}
-    ins(%t : tensor<?x128xf32>) outs(%f0 : tensor<?xf32>) {
+    ins(%t : tensor<?x640xf32>) outs(%f0 : tensor<?xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %y = arith.maximumf %x, %acc : f32
     linalg.yield %y : f32
@@ -54,16 +54,16 @@ func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attri
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
                      affine_map<(i, j) -> (i, j)>],
     iterator_types = ["parallel", "parallel"]}
-    ins(%t, %m : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+    ins(%t, %m : tensor<?x640xf32>, tensor<?xf32>) outs(%e1 : tensor<?x640xf32>) {
   ^bb0(%x: f32, %max: f32, %o: f32):
     %s = arith.subf %x, %max : f32
     %y = math.exp %s : f32
     linalg.yield %y : f32
-  } -> tensor<?x128xf32>
+  } -> tensor<?x640xf32>
   %sum = linalg.generic {
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
     iterator_types = ["parallel", "reduction"]}
-    ins(%e : tensor<?x128xf32>) outs(%f1 : tensor<?xf32>) {
+    ins(%e : tensor<?x640xf32>) outs(%f1 : tensor<?xf32>) {
   ^bb0(%x: f32, %acc: f32):
     %y = arith.addf %x, %acc : f32
     linalg.yield %y : f32
@@ -72,12 +72,60 @@ func.func private @softmax(%a: memref<?x128xf32>, %out: memref<?x128xf32>) attri
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
                      affine_map<(i, j) -> (i, j)>],
     iterator_types = ["parallel", "parallel"]}
-    ins(%e, %sum : tensor<?x128xf32>, tensor<?xf32>) outs(%e1 : tensor<?x128xf32>) {
+    ins(%e, %sum : tensor<?x640xf32>, tensor<?xf32>) outs(%e1 : tensor<?x640xf32>) {
   ^bb0(%x: f32, %s: f32, %o: f32):
     %y = arith.divf %x, %s : f32
     linalg.yield %y : f32
-  } -> tensor<?x128xf32>
-  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x128xf32>, memref<?x128xf32>) -> ()
+  } -> tensor<?x640xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x640xf32>, memref<?x640xf32>) -> ()
+  return
+}
+
+// -----
+
+// Rows that are short and wait for functions: four of two vectors each side by
+// side where there are 32 registers, two elsewhere, where rows are enough for
+// tasks of them; one after another at the end.
+
+// CHECK-LABEL: func.func private @short_rows
+// CHECK:         %[[COUNT:.*]] = arith.select %{{.*}}, %c4{{.*}}, %c1
+// CHECK:         scf.parallel (%[[FIRST:.*]]) = {{.*}} step (%[[COUNT]])
+// CHECK:           arith.minsi %[[COUNT]]
+// CHECK:           scf.if
+// CHECK-COUNT-1:     scf.for {{.*}} step %c32{{.*}} iter_args
+// CHECK-COUNT-8:       math.exp {{.*}} : vector<16xf32>
+// CHECK:               scf.yield {{.*}} : vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>
+// CHECK-NOT:         scf.for
+// CHECK-COUNT-4:     memref.store
+// CHECK:           } else {
+// CHECK:             scf.for
+// CHECK:               scf.for
+// CHECK-COUNT-2:         math.exp
+// CHECK-NOT:             math.exp
+// CHECK:               memref.store
+// AVX2-LABEL: func.func private @short_rows
+// AVX2:         arith.select %{{.*}}, %c2{{.*}}, %c1
+// AVX2:           scf.if
+// AVX2-COUNT-4:     math.exp {{.*}} : vector<8xf32>
+// AVX2-NOT:         math.exp
+// AVX2:           } else {
+func.func private @short_rows(%a: memref<?x128xf32>, %out: memref<?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x128xf32> to tensor<?x128xf32>
+  %c0 = arith.constant 0 : index
+  %d = tensor.dim %t, %c0 : tensor<?x128xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%d) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %r = linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]}
+    ins(%t : tensor<?x128xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%x: f32, %acc: f32):
+    %y = math.exp %x : f32
+    %s = arith.addf %acc, %y : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xf32>, memref<?xf32>) -> ()
   return
 }
 

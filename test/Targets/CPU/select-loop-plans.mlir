@@ -304,6 +304,42 @@ func.func private @no_next_row(%x: memref<8x768xf32>, %out: memref<8xf32>) attri
 
 // -----
 
+func.func private @no_row_beside(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 8, unroll = 1, lane = 0, rows = 4>} {
+  %tx = bufferization.to_tensor %x restrict : memref<8x768xf32> to tensor<8x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%tx : tensor<8x768xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 8, unroll = 1, lane = 0, rows = 4> of kernel 'no_row_beside' does not fit: no next row lies along its dimension 0}}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func private @three_rows(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 2, lane = 1, rows = 3>} {
+  %tx = bufferization.to_tensor %x restrict : memref<8x768xf32> to tensor<8x768xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%tx : tensor<8x768xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%v: f32, %acc: f32):
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 2, lane = 1, rows = 3> of kernel 'three_rows' does not fit: 'rows' must be a power of two from 1 to 8}}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8xf32>, memref<8xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func private @unrolled_too_often(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 8, unroll = 2, lane = 0>} {
   %tx = bufferization.to_tensor %x restrict : memref<8x768xf32> to tensor<8x768xf32>
   %zero = arith.constant 0.0 : f32

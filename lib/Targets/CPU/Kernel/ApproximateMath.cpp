@@ -33,19 +33,34 @@ using namespace sardonyx;
 namespace {
 
 /// value * 2^exponent by `vscalefps`, for whole exponents of any size, on
-/// registers of AVX-512; null for vectors that fill none.
-Value emitScale(MathLanes v, Value value, Value exponent) {
+/// registers of AVX-512; null for vectors that fill none. Lanes that `isKept`
+/// leaves out are 0; it may be null.
+Value emitScale(MathLanes v, Value value, Value exponent, Value isKept) {
   auto type = dyn_cast<VectorType>(v.type);
   if (!type || type.getRank() != 1)
     return {};
   OpBuilder &b = v.b;
   Location loc = v.loc;
   auto scale = [&](ValueRange parts) -> Value {
-    Value from = parts[1];
+    Value from = parts.back(), others = from, mask;
     int64_t lanes = cast<VectorType>(from.getType()).getNumElements();
-    Type maskType = b.getIntegerType(std::max<int64_t>(lanes, 8));
-    Value mask = LLVM::ConstantOp::create(b, loc, maskType, -1);
-    SmallVector<Value> args{from, parts[0], from, mask};
+    const int64_t bits = std::max<int64_t>(lanes, 8);
+    Type maskType = b.getIntegerType(bits);
+    if (isKept) {
+      mask = parts.front();
+      if (lanes < bits) {
+        auto type = VectorType::get(bits, b.getI1Type());
+        mask = vector::InsertStridedSliceOp::create(
+            b, loc, mask,
+            arith::ConstantOp::create(b, loc, b.getZeroAttr(type)),
+            ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1});
+      }
+      mask = LLVM::BitcastOp::create(b, loc, maskType, mask);
+      others = arith::ConstantOp::create(b, loc, b.getZeroAttr(from.getType()));
+    } else {
+      mask = LLVM::ConstantOp::create(b, loc, maskType, -1);
+    }
+    SmallVector<Value> args{from, parts.drop_back().back(), others, mask};
     constexpr int64_t kCurrentRounding = 4;
     if (lanes == 16)
       args.push_back(
@@ -55,8 +70,10 @@ Value emitScale(MathLanes v, Value value, Value exponent) {
     return LLVM::CallIntrinsicOp::create(b, loc, from.getType(), name, args)
         .getResult(0);
   };
-  return cpu::emitByRegisters(b, loc, /*registerBits=*/512, {exponent, value},
-                              scale);
+  SmallVector<Value> operands{exponent, value};
+  if (isKept)
+    operands.insert(operands.begin(), isKept);
+  return cpu::emitByRegisters(b, loc, /*registerBits=*/512, operands, scale);
 }
 
 /// A multiply-add that is one instruction where the processor has it and two

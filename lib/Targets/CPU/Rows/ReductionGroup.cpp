@@ -99,8 +99,11 @@ static bool canMerge(const RowAccess &access, unsigned d) {
   return true;
 }
 
+/// Buffers whose dimensions are merged, so that one buffer stays one value.
+using MergedBuffers = llvm::SmallDenseMap<Value, Value>;
+
 static void mergeAccess(OpBuilder &b, Location loc, RowAccess &access,
-                        unsigned d, unsigned numDims) {
+                        unsigned d, unsigned numDims, MergedBuffers &merged) {
   if (access.kind != RowAccess::Memory)
     return;
   MLIRContext *context = b.getContext();
@@ -125,9 +128,15 @@ static void mergeAccess(OpBuilder &b, Location loc, RowAccess &access,
   }
   access.map = AffineMap::get(numDims - 1, 0, results, context);
   access.whole = whole;
-  if (merges)
-    access.value =
-        memref::CollapseShapeOp::create(b, loc, access.value, groups);
+  if (!merges)
+    return;
+  // A dimension that is the first of two in one map may be one by itself in
+  // another: the map's groups are what the buffer is known by.
+  Value &known = merged[access.value];
+  if (!known || known.getDefiningOp<memref::CollapseShapeOp>()
+                        .getReassociationIndices() != groups)
+    known = memref::CollapseShapeOp::create(b, loc, access.value, groups);
+  access.value = known;
 }
 
 void collapseDims(OpBuilder &b, ReductionGroup &group) {
@@ -162,12 +171,13 @@ void collapseDims(OpBuilder &b, ReductionGroup &group) {
       bits = smaller;
     };
     removeBit(group.reduced);
+    MergedBuffers merged;
     for (RowStage &stage : group.stages) {
       removeBit(stage.domain);
       for (RowAccess &access : stage.args)
-        mergeAccess(b, group.loc, access, d, numDims);
+        mergeAccess(b, group.loc, access, d, numDims, merged);
       for (RowAccess &access : stage.stores)
-        mergeAccess(b, group.loc, access, d, numDims);
+        mergeAccess(b, group.loc, access, d, numDims, merged);
       for (int64_t &dim : stage.dims)
         if (dim > d)
           --dim;

@@ -16,6 +16,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -60,6 +63,7 @@ void RowGroupEmitter::loadTables() {
 /// lane dimension that it works on when lanes are rows of their own.
 void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
                                OpFoldResult end) {
+  keptIn = plan.keptIn;
   for (unsigned s = 0; s < group.stages.size(); ++s)
     if (plan.kept[s])
       for (auto [r, access] : llvm::enumerate(keptIn[s]))
@@ -170,6 +174,54 @@ void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
   });
 }
 
+/// The rows of a task: `plan.rows` side by side where, among all the sizes of
+/// the parallel loop, that leaves tasks for many threads.
+Value RowGroupEmitter::getRowsOfTask(ArrayRef<unsigned> outer) {
+  Value rows = index(plan.rows);
+  if (llvm::all_of(outer,
+                   [&](unsigned d) { return group.getStaticSize(d) >= 0; }))
+    return rows;
+  Value count = index(1);
+  for (unsigned d : outer)
+    count = arith::MulIOp::create(b, loc, count, getSize(d));
+  Value isEnough =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, count,
+                            index(plan.rows * kEnoughRowTasks));
+  return arith::SelectOp::create(b, loc, isEnough, rows, index(1));
+}
+
+/// A task of `count` rows along dimension `d` from `first` on: side by side, or
+/// one after another where there are fewer than `plan.rows`.
+void RowGroupEmitter::emitRows(Point point, unsigned d, Value first,
+                               Value count) {
+  auto emitLoop = [&](Value begin, Value end) {
+    auto loop = scf::ForOp::create(b, loc, begin, end, index(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    point.ivs[d] = arith::AddIOp::create(b, loc, first, loop.getInductionVar());
+    emitTask(point, b.getIndexAttr(0), group.sizes[plan.lane]);
+    moveLoopInvariantCode(loop);
+    return loop;
+  };
+  auto emitSideBySide = [&] {
+    scf::ForOp loop = emitLoop(index(0), index(plan.rows));
+    (void)loopUnrollJamByFactor(loop, plan.rows);
+  };
+  const int64_t size = group.getStaticSize(d);
+  if (matchPattern(count, m_Constant()) && size >= 0 && size % plan.rows == 0)
+    return emitSideBySide();
+  Value left = arith::SubIOp::create(b, loc, getSize(d), first);
+  count = arith::MinSIOp::create(b, loc, count, left);
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, count,
+                                        index(plan.rows));
+  auto branch = scf::IfOp::create(b, loc, isWhole, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenYield());
+  emitSideBySide();
+  b.setInsertionPoint(branch.elseYield());
+  emitLoop(index(0), count);
+}
+
 void RowGroupEmitter::run() {
   SmallVector<unsigned> outer;
   for (unsigned d = 0; d < group.getNumDims(); ++d)
@@ -198,6 +250,8 @@ void RowGroupEmitter::run() {
     ubs.push_back(getSize(d));
     steps.push_back(index(1));
   }
+  if (plan.rows > 1)
+    steps.back() = getRowsOfTask(outer);
   OpFoldResult begin = b.getIndexAttr(0), end = begin;
   if (plan.lane >= 0)
     end = group.sizes[plan.lane];
@@ -222,6 +276,9 @@ void RowGroupEmitter::run() {
       point.ivs[d] = iv;
     if (hasSquares)
       return emitTransposedTask(point, loop.getInductionVars().back());
+    if (plan.rows > 1)
+      return emitRows(point, outer.back(), loop.getInductionVars().back(),
+                      steps.back());
     if (chunk) {
       Value first = loop.getInductionVars().back();
       begin = first;

@@ -292,7 +292,7 @@ void RowMemory::prefetchNextRow(const Point &point) {
   const std::optional<NextRow> row = findNextRow(group, plan.lane);
   Point next = point;
   next.ivs[row->rows] =
-      arith::AddIOp::create(b, loc, point.ivs[row->rows], index(1));
+      arith::AddIOp::create(b, loc, point.ivs[row->rows], index(plan.rows));
   // Rows of open sizes may be longer than the L1 cache.
   const unsigned locality = row->bytes < 0 ? 2 : 3;
   for (const auto &[access, isWritten] : row->accesses) {

@@ -237,6 +237,7 @@ RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
                      plan.transposed == findInterleavedStores(group, plan.lane);
   plan.chunk = choice.getChunk();
   plan.prefetch = choice.getPrefetch();
+  plan.rows = choice.getRows();
   computeLevels(group, plan);
   KeepPlanner(group, plan).run();
   if (plan.lane >= 0)

@@ -16,6 +16,9 @@
 
 namespace sardonyx::cpu {
 
+/// So many tasks occupy the threads while rows are computed side by side.
+inline constexpr int64_t kEnoughRowTasks = 16;
+
 /// How the loops of a group are laid out: its #cpu.rows_plan, and what follows
 /// from that and the group. Nothing is emitted yet.
 struct RowPlan {
@@ -36,6 +39,8 @@ struct RowPlan {
   int64_t chunk = 0;
   /// The first loop over a row fetches what the next row reads and writes.
   bool prefetch = false;
+  /// Neighbouring rows that are computed side by side.
+  int64_t rows = 1;
   /// Vectors are right only if each of these values is as said: it selects
   /// between the position along the lanes and a fixed one.
   llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;

@@ -22,7 +22,7 @@ using namespace sardonyx::cpu;
 
 /// The bounds of plans by hand.
 static constexpr int64_t kMinLanes = 2, kMaxLanes = 64, kMaxUnroll = 8,
-                         kMaxChunk = int64_t(1) << 30;
+                         kMaxRows = 8, kMaxChunk = int64_t(1) << 30;
 
 /// A cost of `lane` along the vectors; none when it is impossible.
 static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
@@ -144,19 +144,28 @@ static int64_t chooseLanes(ReductionGroup &group, int64_t lane,
   return size > 0 ? std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size)) : lanes;
 }
 
+/// A body that computes a function of math takes so many cycles at least.
+static constexpr int64_t kCyclesOfFunction = 16;
+
+/// The cycles of the longest body in the loops over a row, or in all loops
+/// where nothing is reduced.
+static int64_t getLongestBody(ReductionGroup &group) {
+  int64_t longest = 0;
+  for (RowStage &stage : group.stages)
+    if (group.reduced.none() || isInnerStage(group, stage))
+      longest = std::max(longest, estimateBody(*stage.body));
+  return longest;
+}
+
 static int64_t chooseUnroll(ReductionGroup &group, int64_t lane, int64_t lanes,
                             unsigned vectorBits) {
   bool reduces = group.reduced.any();
-  int64_t cycles = 0, longest = 0;
-  for (RowStage &stage : group.stages) {
-    int64_t body = estimateBody(*stage.body);
-    cycles += body;
-    if (!reduces || isInnerStage(group, stage))
-      longest = std::max(longest, body);
-  }
+  int64_t cycles = 0;
+  for (RowStage &stage : group.stages)
+    cycles += estimateBody(*stage.body);
   // Where there are 16 registers, not 32, the constants of a function leave no
   // room for copies.
-  bool hasRoom = vectorBits >= 512 || longest < 16;
+  bool hasRoom = vectorBits >= 512 || getLongestBody(group) < kCyclesOfFunction;
   int64_t unroll;
   if (reduces) // four accumulators hide the latency of an addition
     unroll = hasRoom ? 4 : 2;
@@ -211,8 +220,40 @@ static bool choosePrefetch(const RowsFacts &facts, int64_t lane) {
   return bytes > facts.l1Bytes;
 }
 
+/// Rows side by side, each of `lanes` x `unroll` positions at a time: what the
+/// lanes of one add up to takes as long as tens of its vectors, in which the
+/// processor has little else to do where rows are short. It pays where other
+/// loops over the row wait for that with functions to compute, and where there
+/// are none.
+static void chooseRows(const RowsFacts &facts, int64_t lane, int64_t lanes,
+                       int64_t &rows, int64_t &unroll) {
+  constexpr int64_t kVectorsOfShortRow = 32;
+  ReductionGroup &group = facts.group;
+  rows = 1;
+  if (!findNextRow(group, lane))
+    return;
+  int64_t vectors = 1, tasks = 1;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    int64_t size = group.getStaticSize(d);
+    int64_t &count = group.reduced[d] ? vectors : tasks;
+    if (size >= 0 && d == lane)
+      size = llvm::divideCeil(size, lanes);
+    count = size < 0 || count < 0 ? -1 : count * size;
+  }
+  const int64_t sideBySide = facts.vectorBits >= 512 ? 4 : 2;
+  const bool isOnePass = llvm::all_of(group.stages, [&](RowStage &stage) {
+    return stage.isReduction || !isInnerStage(group, stage);
+  });
+  if (vectors > kVectorsOfShortRow ||
+      (tasks >= 0 && tasks < sideBySide * kEnoughRowTasks) ||
+      (!isOnePass && getLongestBody(group) < kCyclesOfFunction))
+    return;
+  rows = sideBySide;
+  unroll = std::min<int64_t>(unroll, 2);
+}
+
 RowsPlanAttr cpu::getScalarRowsPlan(MLIRContext *context) {
-  return RowsPlanAttr::get(context, 1, 1, -1, -1, 0, false);
+  return RowsPlanAttr::get(context, 1, 1, -1, -1, 0, false, 1);
 }
 
 RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
@@ -227,7 +268,8 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
   if (transposed >= 0) {
     int64_t square = std::min(lanes, kTile);
     if (fitSquares(group, transposed, lane, square))
-      return RowsPlanAttr::get(context, square, 1, lane, transposed, 0, false);
+      return RowsPlanAttr::get(context, square, 1, lane, transposed, 0, false,
+                               1);
   }
   transposed = findInterleavedStores(group, lane);
   // What is no whole vector of an interleaved row goes one by one: open rows
@@ -241,9 +283,11 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
   }
   int64_t unroll =
       transposed >= 0 ? 1 : chooseUnroll(group, lane, lanes, vectorBits);
+  int64_t rows;
+  chooseRows(facts, lane, lanes, rows, unroll);
   return RowsPlanAttr::get(context, lanes, unroll, lane, transposed,
                            chooseChunk(group, lane, lanes * unroll),
-                           choosePrefetch(facts, lane));
+                           choosePrefetch(facts, lane), rows);
 }
 
 /// What is wrong with 'transposed'.
@@ -306,6 +350,18 @@ std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
            std::to_string(mostUnroll);
   if (plan.getPrefetch() && !findNextRow(group, lane))
     return "no next row lies along its dimension " + std::to_string(lane);
+  if (plan.getRows() != 1) {
+    const std::optional<NextRow> next = findNextRow(group, lane);
+    if (!next)
+      return "no next row lies along its dimension " + std::to_string(lane);
+    const int64_t size = group.getStaticSize(next->rows);
+    const int64_t most =
+        size >= 0
+            ? std::clamp<int64_t>(llvm::bit_floor<uint64_t>(size), 1, kMaxRows)
+            : kMaxRows;
+    if (!isPowerWithin(plan.getRows(), 1, most))
+      return "'rows' must be a power of two from 1 to " + std::to_string(most);
+  }
   if (plan.getTransposed() != -1 &&
       plan.getTransposed() == findInterleavedStores(group, lane)) {
     if (plan.getUnroll() != 1)

@@ -1,0 +1,53 @@
+"""Rows that are computed side by side: numbers of them that leave some over, and too few for several at a time."""
+
+import numpy as np
+import pytest
+from graphs import load, run
+
+GRAPH = """(float[{shape}] x) => (float[{shape}] a, float[{shape}] b, float[{column}] c, float[{column}] d) {{
+  a = Softmax <axis = -1> (x)
+  b = LogSoftmax <axis = -1> (x)
+  c = ReduceLogSumExp <axes = [2], keepdims = 0> (x)
+  d = ReduceMax <axes = [2], keepdims = 0> (x)
+}}"""
+
+
+def expect(x):
+    wide = x.astype(np.float64)
+    highest = wide.max(-1, keepdims=True)
+    shifted = wide - highest
+    total = np.exp(shifted).sum(-1, keepdims=True)
+    return np.exp(shifted) / total, shifted - np.log(total), (np.log(total) + highest)[..., 0], highest[..., 0]
+
+
+def check(session, x):
+    for name, y, expected in zip("abcd", run(session, x), expect(x)):
+        np.testing.assert_allclose(y, expected, rtol=3e-6, atol=2e-6, err_msg=f"{name} {x.shape}")
+
+
+@pytest.fixture(scope="module")
+def open_session():
+    return load(GRAPH.format(shape="n, h, w", column="n, h"), opset=13)
+
+
+@pytest.mark.parametrize("width", [1, 5, 16, 33, 128, 515])
+@pytest.mark.parametrize("rows", [(1, 1), (1, 3), (2, 31), (1, 64), (9, 7), (3, 22), (67, 3)])
+def test_rows_of_open_sizes(open_session, rows, width):
+    check(open_session, np.random.default_rng(width).normal(size=(*rows, width), scale=4).astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 10), (1, 67, 128), (3, 33, 48), (2, 128, 500)])
+def test_rows_of_fixed_sizes(shape):
+    session = load(GRAPH.format(shape=", ".join(map(str, shape)), column=f"{shape[0]}, {shape[1]}"), opset=13)
+    check(session, np.random.default_rng(0).normal(size=shape, scale=4).astype(np.float32))
+
+
+def test_a_row_spoils_no_other(open_session):
+    """NaN, infinity and what is masked out stay in their rows."""
+    x = np.random.default_rng(1).normal(size=(1, 70, 40)).astype(np.float32)
+    x[0, 1, 3], x[0, 2, 5], x[0, 3, 1:], x[0, 68, 0] = np.nan, np.inf, -np.inf, np.nan
+    y = run(open_session, x)[0]
+    assert np.isnan(y[0, [1, 2, 68]]).all()
+    assert y[0, 3, 0] == 1 and not y[0, 3, 1:].any()
+    whole = [0, *range(4, 68), 69]
+    np.testing.assert_allclose(y[:, whole], expect(x[:, whole])[0], rtol=3e-6, atol=1e-7)
