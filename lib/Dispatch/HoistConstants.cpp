@@ -179,13 +179,27 @@ private:
     }
   }
 
+  /// Whether nothing but a result of the graph is made, and of no tensor: kept,
+  /// it would be copied at each run.
+  static bool isMadeForResult(Operation *op) {
+    auto isNumber = [](Value value) {
+      return !isa<ShapedType>(value.getType()) ||
+             value.getDefiningOp<tensor::EmptyOp>();
+    };
+    return isa<linalg::LinalgOp>(op) && !computesFunctions(op) &&
+           llvm::all_of(op->getOperands(), isNumber) &&
+           llvm::all_of(capturedValues(op), isNumber) &&
+           llvm::all_of(op->getUsers(), llvm::IsaPred<func::ReturnOp>);
+  }
+
   /// @init returns tensors only, so a loop that computes a scalar stays.
   void findConstants(Block &body) {
     auto isTensor = llvm::IsaPred<RankedTensorType>;
     for (Operation &op : body)
       if (isPure(&op) && allConstant(&op) &&
           (isCheap(&op) || (llvm::all_of(op.getResultTypes(), isTensor) &&
-                            (isLargeConstant(&op) || !growsTooMuch(&op)))))
+                            (isLargeConstant(&op) || !growsTooMuch(&op)) &&
+                            !isMadeForResult(&op))))
         constant.insert(op.result_begin(), op.result_end());
   }
 

@@ -159,3 +159,27 @@ func.func @main_graph(%x: tensor<2000000xf32>) -> tensor<2000000xf32> {
   return %sum : tensor<2000000xf32>
 }
 {-# dialect_resources: { builtin: { w: "0x0400000000000000" } } #-}
+
+// -----
+
+// A matrix of numbers that is a result is made in the result's own buffer at each run; kept, it would be copied.
+
+// CHECK-LABEL: func.func @init()
+// CHECK-NEXT:    return
+// CHECK-LABEL: func.func @main()
+// CHECK:         linalg.generic
+func.func @main_graph() -> tensor<32x32xf32> {
+  %one = arith.constant 1.0 : f32
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x32xf32>
+  %eye = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      outs(%e : tensor<32x32xf32>) {
+  ^bb0(%out: f32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %on = arith.cmpi eq, %i, %j : index
+    %v = arith.select %on, %one, %zero : f32
+    linalg.yield %v : f32
+  } -> tensor<32x32xf32>
+  return %eye : tensor<32x32xf32>
+}

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Contraction/Products.h"
-#include "Reduction/ReductionKinds.h"
 #include "Support/Checks.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/ScalarBuilder.h"
 #include "Support/SmallFloats.h"
 
 #include "dialects/ONNX/ONNX.h"
@@ -233,6 +233,30 @@ LogicalResult lowerDequantizeLinear(Lowering<onnx::DequantizeLinearOp> &b) {
   return b.replace(finishSpace(b, loc, y, *space));
 }
 
+/// The least and the largest element of a tensor of f32, in one pass over it.
+std::pair<Value, Value> findRange(OpBuilder &b, Location loc, Value tensor) {
+  const int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
+  if (rank > 1)
+    tensor = collapseRange(b, loc, tensor, 0, rank);
+  const int64_t loops = std::min<int64_t>(rank, 1);
+  Type f32 = b.getF32Type();
+  Value lowest = createFilled(b, loc, {}, createHighest(b, loc, f32));
+  Value highest = createFilled(b, loc, {}, createLowest(b, loc, f32));
+  AffineMap scalar = AffineMap::get(loops, 0, b.getContext());
+  SmallVector<utils::IteratorType> iterators(loops,
+                                             utils::IteratorType::reduction);
+  auto range = linalg::GenericOp::create(
+      b, loc, TypeRange{lowest.getType(), highest.getType()},
+      ValueRange{tensor}, ValueRange{lowest, highest},
+      {b.getMultiDimIdentityMap(loops), scalar, scalar}, iterators,
+      [&](OpBuilder &n, Location at, ValueRange args) {
+        ScalarBuilder s(n, at, f32);
+        linalg::YieldOp::create(
+            n, at, {s.min(args[1], args[0]), s.max(args[2], args[0])});
+      });
+  return {range.getResult(0), range.getResult(1)};
+}
+
 /// The range of the data, extended to contain 0, is mapped to 0..255.
 LogicalResult
 lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
@@ -243,9 +267,7 @@ lowerDynamicQuantizeLinear(Lowering<onnx::DynamicQuantizeLinearOp> &b) {
   if (!x.onnxElementType.isF32() || !isQuantizedInteger(result))
     return b.refuseAlways("only f32 to ui8 has a lowering");
   int64_t rank = typeOf(x.value).getRank();
-  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  Value highest = reduceAxes(b, loc, x, axes, ReductionKind::Max);
-  Value lowest = reduceAxes(b, loc, x, axes, ReductionKind::Min);
+  auto [lowest, highest] = findRange(b, loc, x.value);
   AffineMap scalar = AffineMap::get(0, 0, b.getContext());
   Value scale =
       createMapped(b, loc, {{lowest, f32}, {highest, f32}}, {scalar, scalar},
