@@ -33,6 +33,7 @@ public:
     module.addPass(createSDXWidenIntegerConvs());
     if (numerics == Numerics::F32)
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
+    module.addNestedPass<func::FuncOp>(createCPUSplitDepth());
     module.addNestedPass<func::FuncOp>(createCPUSplitTaps());
     module.addPass(createCPUPackConvs());
     module.addPass(createCPUPackDequantMatmuls());

@@ -113,6 +113,34 @@ def CPUSplitTaps : Pass<"cpu-split-taps", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def CPUSplitDepth : Pass<"cpu-split-depth", "::mlir::func::FuncOp"> {
+  let summary = "Convolutions over three dimensions as such over two";
+  let description = [{
+    Slices of a convolution with 3 x 3 taps in a plane are convolutions over two
+    dimensions, for which there is Winograd's algorithm: channels are those of
+    all planes that a slice sees, which lie behind each other once depth and
+    channels have been exchanged. What is done with the elements of the result
+    is done slice by slice, too.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<1x64x16x56x56xf32>, tensor<64x64x3x3x3xf32>)
+    // becomes
+    %t = linalg.transpose ins(%x) permutation = [0, 2, 1, 3, 4]
+    %p = tensor.pad %t low[0, 1, 0, 0, 0] high[0, 1, 0, 0, 0]
+    %y = scf.for %i = %c0 to %c16 step %c1 iter_args(%to = %init) {
+      %s = tensor.extract_slice %p[0, %i, 0, 0, 0] [1, 3, 64, 56, 56]
+      %c = tensor.collapse_shape %s // [1,192,56,56]
+      %r = sdx.conv ins(%c, %v) outs(...) // %v: [64,192,3,3]
+      tensor.insert_slice %r into %to[0, 0, %i, 0, 0] [1, 64, 1, 56, 56]
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def CPUPackConvs : Pass<"cpu-pack-convs", "::mlir::ModuleOp"> {
   let summary = "Pack the weights of convolutions";
   let description = [{

@@ -64,20 +64,26 @@ static std::optional<ConstantView> viewFilters(Value filters) {
 }
 
 /// Whether filters [F,C,3,3] are of one of the kinds above; each counts as
-/// much, however large.
+/// much, however large. Of filters [F,C,k,3,3] each slice is another channel.
 static bool loseDigits(const ConstantView &filters) {
   constexpr int64_t kSide = 3, kTaps = kSide * kSide;
-  const int64_t count = filters.shape[0], channels = filters.shape[1];
+  const bool isDeep = filters.shape.size() > 4;
+  const int64_t count = filters.shape[0],
+                slices = isDeep ? filters.shape[2] : 1,
+                channels = filters.shape[1] * slices;
+  ArrayRef<int64_t> strides = filters.strides;
+  const int64_t rowStride = strides.drop_back().back(),
+                columnStride = strides.back();
   double ofMeans = 0, ofSums = 0;
   int64_t counted = 0;
   for (int64_t f = 0; f < count; ++f) {
     double squares = 0, total = 0, sums[kTaps] = {};
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t i = 0; i < kTaps; ++i) {
-        double w = loadFloat(filters.data, f * filters.strides[0] +
-                                               c * filters.strides[1] +
-                                               i / kSide * filters.strides[2] +
-                                               i % kSide * filters.strides[3]);
+        double w = loadFloat(
+            filters.data, f * strides[0] + c / slices * strides[1] +
+                              (isDeep ? c % slices * strides[2] : 0) +
+                              i / kSide * rowStride + i % kSide * columnStride);
         squares += w * w;
         sums[i] += w;
       }
@@ -101,11 +107,13 @@ struct KeepConvsDirectPass
     : sardonyx::impl::CPUKeepConvsDirectBase<KeepConvsDirectPass> {
   void runOnOperation() override {
     getOperation().walk([](sdx::ConvOp op) {
-      if (op.getGroup() != 1 || op.getNumSpatialDims() != 2 ||
-          op.getKernelShape() != ArrayRef<int64_t>{3, 3})
+      const int64_t dims = op.getNumSpatialDims();
+      if (op.getGroup() != 1 || dims < 2 ||
+          op.getKernelShape().take_back(2) != ArrayRef<int64_t>{3, 3})
         return;
       std::optional<ConstantView> filters = viewFilters(op.getWeights());
-      if (filters && filters->shape.size() == 4 && loseDigits(*filters))
+      if (filters && static_cast<int64_t>(filters->shape.size()) == 2 + dims &&
+          loseDigits(*filters))
         op.setExact(true);
     });
   }
