@@ -42,6 +42,17 @@ def test_rows_of_fixed_sizes(shape):
     check(session, np.random.default_rng(0).normal(size=shape, scale=4).astype(np.float32))
 
 
+@pytest.mark.parametrize("width", [2, 130])
+def test_rows_that_need_scratch(width):
+    """The first result is read by others when the second is made."""
+    session = load("(float[n, w] x) => (float[n, w] a, float[n, w] b) {\n a = Softmax (x)\n b = Softmax (a)\n}")
+    for rows in (3, 64, 131):
+        x = np.random.default_rng(rows).normal(size=(rows, width), scale=4).astype(np.float32)
+        a, b = run(session, x)
+        np.testing.assert_allclose(a, expect(x)[0], rtol=3e-6, atol=1e-7)
+        np.testing.assert_allclose(b, expect(expect(x)[0])[0], rtol=3e-6, atol=1e-7)
+
+
 def test_a_row_spoils_no_other(open_session):
     """NaN, infinity and what is masked out stay in their rows."""
     x = np.random.default_rng(1).normal(size=(1, 70, 40)).astype(np.float32)

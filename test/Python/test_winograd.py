@@ -98,6 +98,36 @@ def test_pictures_of_all_sizes(images, channels, size, filters, stride, pads, cp
         check_convolution(x, w, cpu, 2e-6, is_open, strides=(stride, stride), pads=pads)
 
 
+@pytest.mark.parametrize("images, channels, size, filters, dilations, pads", [
+    (1, 32, (28, 28), 40, (2, 2), (2, 2, 2, 2)),  # phases share their pads
+    (2, 48, (30, 62), 33, (1, 3), (0, 0, 0, 0)),  # or have none
+    (1, 32, (37, 41), 32, (3, 2), (5, 1, 2, 3)),  # pads of either kind
+    (1, 64, (33, 33), 64, (6, 6), (6, 6, 6, 6)),
+    (1, 32, (60, 61), 32, (4, 5), (9, 11, 4, 8)),  # wider than the kernel needs
+])  # fmt: skip
+def test_dilations(images, channels, size, filters, dilations, pads):
+    rng = np.random.default_rng(filters)
+    x = rng.standard_normal((images, channels, *size)).astype(np.float32)
+    w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
+    for is_open in (False, True):
+        check_convolution(x, w, "", 2e-6, is_open, dilations=dilations, pads=pads)
+
+
+@pytest.mark.parametrize("images, channels, size, filters, taps, strides, dilations, pads", [
+    (1, 32, (5, 14, 14), 40, 3, (1, 1, 1), (1, 1, 1), (1, 1, 1, 1, 1, 1)),
+    (2, 17, (7, 9, 12), 33, 3, (2, 1, 1), (1, 1, 1), (1, 0, 2, 0, 1, 1)),
+    (1, 32, (9, 8, 8), 32, 2, (1, 1, 1), (3, 1, 1), (2, 1, 1, 4, 1, 1)),
+    (1, 48, (3, 20, 20), 16, 1, (1, 1, 1), (1, 1, 1), (0, 1, 1, 0, 1, 1)),
+    (1, 32, (6, 30, 30), 32, 3, (1, 1, 1), (1, 2, 2), (1, 2, 2, 1, 2, 2)),  # each slice has dilations
+])  # fmt: skip
+def test_three_dimensions(images, channels, size, filters, taps, strides, dilations, pads):
+    rng = np.random.default_rng(filters)
+    x = rng.standard_normal((images, channels, *size)).astype(np.float32)
+    w = rng.standard_normal((filters, channels, taps, 3, 3)).astype(np.float32)
+    for is_open in (False, True):
+        check_convolution(x, w, "", 2e-6, is_open, strides=strides, dilations=dilations, pads=pads)
+
+
 # Many filters for few tiles: they lie in the lanes of vectors.
 @pytest.mark.parametrize("channels,filters,size", [(129, 256, 14), (130, 288, 13), (257, 256, 7), (258, 288, 8)])
 def test_filters_in_lanes_against_doubles(channels, filters, size):

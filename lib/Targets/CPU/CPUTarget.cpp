@@ -35,6 +35,7 @@ public:
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
     module.addNestedPass<func::FuncOp>(createCPUSplitDepth());
     module.addNestedPass<func::FuncOp>(createCPUSplitTaps());
+    module.addNestedPass<func::FuncOp>(createCPUSplitDilations());
     module.addPass(createCPUPackConvs());
     module.addPass(createCPUPackDequantMatmuls());
     // Before products of operands that are there are packed.

@@ -24,6 +24,18 @@ func.func @cancelling(%x: tensor<1x2x8x8xf32>, %init: tensor<1x2x8x8xf32>) -> te
   return %y : tensor<1x2x8x8xf32>
 }
 
+// The slices of deeper filters are channels.
+// CHECK-LABEL: @deep
+// CHECK: sdx.conv
+// CHECK-SAME: exact
+func.func @deep(%x: tensor<1x1x4x8x8xf32>, %init: tensor<1x2x3x8x8xf32>) -> tensor<1x2x3x8x8xf32> {
+  %w = arith.constant dense<[[[[[1.0, -2.0, 3.0], [-1.0, 0.5, -3.0], [2.0, -0.5, 1.0]], [[-1.0, 2.0, -3.0], [1.0, -0.5, 3.0], [-2.0, 0.5, -1.0]]]], [[[[3.0, 1.0, -2.0], [0.5, -1.0, 2.0], [-3.0, 1.0, -0.5]], [[-3.0, -1.0, 2.0], [-0.5, 1.0, -2.0], [3.0, -1.0, 0.5]]]]]> : tensor<2x1x2x3x3xf32>
+  %y = sdx.conv ins(%x, %w : tensor<1x1x4x8x8xf32>, tensor<2x1x2x3x3xf32>) outs(%init : tensor<1x2x3x8x8xf32>)
+      {strides = array<i64: 1, 1, 1>, dilations = array<i64: 1, 1, 1>, pads_begin = array<i64: 0, 1, 1>,
+       pads_end = array<i64: 0, 1, 1>, group = 1 : i64} -> tensor<1x2x3x8x8xf32>
+  return %y : tensor<1x2x3x8x8xf32>
+}
+
 // Neither.
 // CHECK-LABEL: @others
 // CHECK: sdx.conv

@@ -141,6 +141,30 @@ def CPUSplitDepth : Pass<"cpu-split-depth", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def CPUSplitDilations : Pass<"cpu-split-dilations", "::mlir::func::FuncOp"> {
+  let summary = "Dilated convolutions as plain ones of their phases";
+  let description = [{
+    Results that lie a dilation apart see inputs that lie as far apart: they are
+    a plain convolution of these. Where phases of 3 x 3 taps are large enough
+    for Winograd's algorithm, all of them lie beside each other in one image,
+    with pads between; results that see two of them are left out.
+
+    ```mlir
+    %y = sdx.conv ins(%x, %w : tensor<1x64x28x28xf32>, tensor<64x64x3x3xf32>)
+        outs(%zero) {dilations = array<i64: 2, 2>, pads_begin = array<i64: 2, 2>, ...}
+    // becomes
+    %p = tensor.insert_slice %x into %zeros[0, 0, 0, 0] // [1,64,30,30]
+    %t = linalg.transpose ins(%p as [1,64,15,2,15,2]) permutation = [0, 1, 3, 2, 5, 4]
+    %r = sdx.conv ins(%t, %w) outs(%zeros) {dilations = array<i64: 1, 1>, ...}
+    %b = linalg.transpose ins(%r as [1,64,2,15,2,15]) permutation = [0, 1, 3, 2, 5, 4]
+    %y = tensor.extract_slice %b[0, 0, 0, 0] [1, 64, 28, 28]
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def CPUPackConvs : Pass<"cpu-pack-convs", "::mlir::ModuleOp"> {
   let summary = "Pack the weights of convolutions";
   let description = [{

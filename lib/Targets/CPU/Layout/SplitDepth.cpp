@@ -42,9 +42,10 @@ static bool maySplit(sdx::ConvOp op) {
       return false;
   for (int64_t d : {1, 2})
     if (op.getKernelShape()[d] != kSide || op.getStrides()[d] != 1 ||
-        op.getDilations()[d] != 1 ||
         op.getInit().getType().getDimSize(2 + d) < kMinSide)
       return false;
+  if (op.getPadsBegin()[0] < 0 || op.getPadsEnd()[0] < 0)
+    return false;
   ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
   return weights[0] >= kMinChannels && weights[1] >= kMinChannels;
 }
@@ -105,9 +106,9 @@ static Value spreadImages(OpBuilder &b, sdx::ConvOp op) {
       return;
     Slice pads(b, loc, images, 1, b.getIndexAttr(first), size);
     Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
-    Value filled = linalg::FillOp::create(b, loc, zero,
-                                          pads.extract(b, loc, images))
-                       .getResult(0);
+    Value filled =
+        linalg::FillOp::create(b, loc, zero, pads.extract(b, loc, images))
+            .getResult(0);
     images = pads.insert(b, loc, filled, images);
   };
   fill(0, before);
@@ -123,8 +124,8 @@ static Value spreadImages(OpBuilder &b, sdx::ConvOp op) {
 static Value joinWeights(OpBuilder &b, sdx::ConvOp op) {
   Location loc = op.getLoc();
   Value weights = op.getWeights();
-  Value empty = tensor::EmptyOp::create(
-      b, loc, exchangedSizes(b, loc, weights), b.getF32Type());
+  Value empty = tensor::EmptyOp::create(b, loc, exchangedSizes(b, loc, weights),
+                                        b.getF32Type());
   return tensor::CollapseShapeOp::create(
       b, loc, exchange(b, loc, weights, empty),
       SmallVector<ReassociationIndices>{{0}, {1, 2}, {3}, {4}});

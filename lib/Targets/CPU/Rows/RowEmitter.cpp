@@ -90,6 +90,7 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
   }
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, loc, buffer);
+  buffers.clear();
 }
 
 /// A block of rows of the transposed dimension: square tiles as far as they
@@ -190,6 +191,16 @@ Value RowGroupEmitter::getRowsOfTask(ArrayRef<unsigned> outer) {
   return arith::SelectOp::create(b, loc, isEnough, rows, index(1));
 }
 
+/// Makes one scratch for all iterations of `loop`.
+static void hoistScratch(scf::ForOp loop) {
+  for (Operation &op : llvm::make_early_inc_range(*loop.getBody())) {
+    if (isa<memref::AllocaOp, memref::AllocOp>(op))
+      op.moveBefore(loop);
+    else if (isa<memref::DeallocOp>(op))
+      op.moveAfter(loop);
+  }
+}
+
 /// A task of `count` rows along dimension `d` from `first` on: side by side, or
 /// one after another where there are fewer than `plan.rows`.
 void RowGroupEmitter::emitRows(Point point, unsigned d, Value first,
@@ -219,7 +230,7 @@ void RowGroupEmitter::emitRows(Point point, unsigned d, Value first,
   b.setInsertionPoint(branch.thenYield());
   emitSideBySide();
   b.setInsertionPoint(branch.elseYield());
-  emitLoop(index(0), count);
+  hoistScratch(emitLoop(index(0), count));
 }
 
 void RowGroupEmitter::run() {
