@@ -62,27 +62,36 @@ func.func @integer(%x: tensor<1x1x3x3xui8>, %w: tensor<1x1x2x2xui8>, %z: tensor<
 
 // -----
 
-// The four phases of a stride of two are filters of a convolution without zeros
-// in its input, of two of the four taps in each direction.
+// The 16 phases of a stride of four are filters of a convolution without zeros
+// in its input, of two of the eight taps in each direction.
 // CHECK-LABEL: func @transposed
-// CHECK: %[[P:.*]] = sdx.conv ins(%arg0, %{{.*}} : tensor<1x2x5x5xf32>, tensor<12x2x2x2xf32>)
+// CHECK: %[[P:.*]] = sdx.conv ins(%arg0, %{{.*}} : tensor<1x2x5x5xf32>, tensor<48x2x2x2xf32>)
 // CHECK-SAME: pads_begin = array<i64: 1, 1>, pads_end = array<i64: 1, 1>, strides = array<i64: 1, 1>
-// CHECK-SAME: -> tensor<1x12x6x6xf32>
-// CHECK: tensor.expand_shape %[[P]] {{.*}} into tensor<1x3x2x2x6x6xf32>
+// CHECK-SAME: -> tensor<1x48x6x6xf32>
+// CHECK: tensor.expand_shape %[[P]] {{.*}} into tensor<1x3x4x4x6x6xf32>
 // CHECK: linalg.transpose {{.*}} permutation = [0, 1, 4, 2, 5, 3]
-// CHECK: tensor.extract_slice %{{.*}}[0, 0, 1, 1] [1, 3, 10, 10] [1, 1, 1, 1]
-func.func @transposed(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x4x4xf32>) -> tensor<1x3x10x10xf32> {
-  %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>} : (tensor<1x2x5x5xf32>, tensor<2x3x4x4xf32>) -> tensor<1x3x10x10xf32>
-  return %0 : tensor<1x3x10x10xf32>
+// CHECK: tensor.extract_slice %{{.*}}[0, 0, 2, 2] [1, 3, 20, 20] [1, 1, 1, 1]
+func.func @transposed(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x8x8xf32>) -> tensor<1x3x20x20xf32> {
+  %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 4, 4>, pads = array<i64: 2, 2, 2, 2>} : (tensor<1x2x5x5xf32>, tensor<2x3x8x8xf32>) -> tensor<1x3x20x20xf32>
+  return %0 : tensor<1x3x20x20xf32>
 }
 
 // -----
 
-// Of three taps some phases have two and some one.
+// Of three taps some phases have two and some one: four convolutions, whose results are interleaved.
 // CHECK-LABEL: func @transposed_uneven
-// CHECK: sdx.conv
-// CHECK-SAME: pads_begin = array<i64: 1, 1>, pads_end = array<i64: 2, 2>, strides = array<i64: 1, 1>
-// CHECK-SAME: -> tensor<1x3x10x10xf32>
+// CHECK: %[[A:.*]] = sdx.conv ins(%arg0, %{{.*}} tensor<3x2x1x1xf32>)
+// CHECK-SAME: pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 0>, strides = array<i64: 1, 1>
+// CHECK: sdx.conv ins(%arg0, %{{.*}} tensor<3x2x1x2xf32>)
+// CHECK-SAME: pads_begin = array<i64: 0, 0>, pads_end = array<i64: 0, 1>
+// CHECK: sdx.conv ins(%arg0, %{{.*}} tensor<3x2x2x1xf32>)
+// CHECK-SAME: pads_begin = array<i64: 0, 0>, pads_end = array<i64: 1, 0>
+// CHECK: sdx.conv ins(%arg0, %{{.*}} tensor<3x2x2x2xf32>)
+// CHECK-SAME: pads_begin = array<i64: 0, 0>, pads_end = array<i64: 1, 1>
+// CHECK: %[[ALL:.*]] = tensor.concat dim(0) {{.*}} -> tensor<4x1x3x5x5xf32>
+// CHECK: %[[SPLIT:.*]] = tensor.expand_shape %[[ALL]] {{.*}} into tensor<2x2x1x3x5x5xf32>
+// CHECK: linalg.transpose ins(%[[SPLIT]] {{.*}} permutation = [2, 3, 4, 0, 5, 1]
+// CHECK: tensor.collapse_shape {{.*}} into tensor<1x3x10x10xf32>
 func.func @transposed_uneven(%x: tensor<1x2x5x5xf32>, %w: tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32> {
   %0 = onnx.ConvTranspose(%x, %w) {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, output_padding = array<i64: 1, 1>} : (tensor<1x2x5x5xf32>, tensor<2x3x3x3xf32>) -> tensor<1x3x10x10xf32>
   return %0 : tensor<1x3x10x10xf32>

@@ -9,12 +9,11 @@
 // stride - 1 zeros between its elements, with the kernel reversed and its
 // channels exchanged.
 //
-// Where the kernel is a multiple of the stride, and there are no dilations and
-// no output_padding, the zeros need not be multiplied. Output q * stride + r is
-// a sum over the taps r, r + stride, r + 2 * stride, ... of the inputs
-// q, q - 1, q - 2, ...: each phase r is a convolution of its own, whose outputs
-// are interleaved with the others'. All of them are made as so many more output
-// channels.
+// Where there are no dilations, the zeros need not be multiplied. Output
+// q * stride + r is a sum over the taps r, r + stride, r + 2 * stride, ... of
+// the inputs q, q - 1, q - 2, ...: each phase r is a convolution of its own,
+// whose outputs are interleaved with the others'. Many phases with as many taps
+// each are made as so many more output channels, and those of a single tap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -245,6 +244,160 @@ FailureOr<Value> buildPhases(TensorBuilder &b, Value input, Value weights,
   return whole ? result : b.slice(result, offsets, part);
 }
 
+/// A phase of the result along one dimension: positions q * stride + `phase`.
+struct Phase {
+  /// The first tap, of which each `stride`th follows, and how many there are.
+  int64_t first, taps;
+  /// Pads of the convolution by these taps, which may be negative.
+  int64_t padBegin, padEnd;
+};
+
+/// `extent` is how much longer than the input times the stride the result is.
+Phase getPhase(int64_t phase, int64_t kernel, int64_t stride, int64_t pad,
+               int64_t extent) {
+  const int64_t first = (phase + pad) % stride,
+                skipped = (phase + pad) / stride;
+  const int64_t taps = llvm::divideCeil(kernel - first, stride);
+  return {first, taps, taps - 1 - skipped,
+          llvm::divideCeilSigned(extent, stride) + skipped};
+}
+
+/// The taps of `phases`, one for each dimension, of weights [C,F/G,k...] as a
+/// kernel [F,C/G,u...], reversed.
+Value onePhaseWeights(TensorBuilder &b, Value weights, int64_t group,
+                      ArrayRef<int64_t> strides, ArrayRef<Phase> phases) {
+  Sizes from = b.dims(weights);
+  OpFoldResult channels = b.floorDiv(from[0], b.size(group));
+  Sizes sizes{b.size(group), from[1], channels};
+  for (const Phase &phase : phases)
+    sizes.push_back(b.size(phase.taps));
+  Value perGroup = b.index(channels);
+  Value split =
+      b.elementwise(
+           sizes, {}, {}, {elementTypeOf(weights)},
+           [&](TensorBuilder &s, ValueRange) -> SmallVector<Value> {
+             auto at = [&](int64_t dim) {
+               return linalg::IndexOp::create(s, dim).getResult();
+             };
+             SmallVector<Value> source{s.add(s.mul(at(0), perGroup), at(2)),
+                                       at(1)};
+             for (auto [dim, phase] : llvm::enumerate(phases)) {
+               Value tap = s.sub(s.index(phase.taps - 1), at(3 + dim));
+               source.push_back(s.add(s.mul(tap, s.index(strides[dim])),
+                                      s.index(phase.first)));
+             }
+             return {s.extract(weights, source)};
+           })
+          .front();
+  SmallVector<ReassociationIndices> groups;
+  appendGroup(groups, 0, 2);
+  for (int64_t dim = 2, rank = sizes.size(); dim < rank; ++dim)
+    appendGroup(groups, dim, 1);
+  return b.collapse(split, groups);
+}
+
+/// Phases [S,N,F,q...] as [N,F,q*s...].
+Value interleaveEach(TensorBuilder &b, Value phases,
+                     ArrayRef<int64_t> strides) {
+  const int64_t rank = strides.size();
+  SmallVector<ReassociationIndices> split, merge;
+  Sizes sizes = b.dims(phases), wide;
+  appendGroup(split, 0, rank);
+  for (int64_t stride : strides)
+    wide.push_back(b.size(stride));
+  SmallVector<int64_t> order{rank, rank + 1};
+  appendGroup(merge, 0, 1);
+  appendGroup(merge, 1, 1);
+  for (int64_t dim = 1; dim < 3 + rank; ++dim) {
+    appendGroup(split, rank + dim - 1, 1);
+    wide.push_back(sizes[dim]);
+  }
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    order.append({rank + 2 + dim, dim});
+    appendGroup(merge, 2 + 2 * dim, 2);
+  }
+  return b.collapse(b.transpose(b.expand(phases, split, wide), order), merge);
+}
+
+/// Whether to compute each phase by itself: all of them have taps, of which
+/// some see pads, and there are few.
+bool hasFewPhases(const Window &window, ArrayRef<int64_t> extra) {
+  constexpr int64_t kMostPhases = 9;
+  int64_t all = 1;
+  bool hasPads = false;
+  for (int64_t dim = 0; dim < window.rank(); ++dim) {
+    if (window.dilations[dim] != 1 ||
+        window.kernel[dim] < window.strides[dim] ||
+        window.strides[dim] > kMostPhases)
+      return false;
+    all *= window.strides[dim];
+    hasPads |= window.kernel[dim] != window.strides[dim] || extra[dim] != 0;
+  }
+  return all > 1 && all <= kMostPhases && hasPads;
+}
+
+/// The result with its bias, as `element`, each phase by itself.
+FailureOr<Value> buildEachPhase(TensorBuilder &b, Value input, Value weights,
+                                Value bias, Type element, const Window &window,
+                                int64_t group, ArrayRef<int64_t> pads,
+                                ArrayRef<int64_t> extra) {
+  const int64_t rank = window.rank();
+  SmallVector<int64_t> extents;
+  int64_t count = 1;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    extents.push_back(window.kernel[dim] - window.strides[dim] + extra[dim] -
+                      pads[dim] - pads[rank + dim]);
+    count *= window.strides[dim];
+  }
+  SmallVector<Value> parts;
+  for (int64_t index = 0; index < count; ++index) {
+    SmallVector<Phase> phases(rank);
+    for (int64_t dim = rank, rest = index; dim-- > 0;) {
+      const int64_t stride = window.strides[dim];
+      phases[dim] = getPhase(rest % stride, window.kernel[dim], stride,
+                             pads[dim], extents[dim]);
+      rest /= stride;
+    }
+    WindowAttributes plain;
+    SmallVector<int64_t> reach(2 * rank);
+    for (auto [dim, phase] : llvm::enumerate(phases)) {
+      plain.kernel.push_back(phase.taps);
+      reach[dim] = phase.padBegin;
+      reach[rank + dim] = phase.padEnd;
+    }
+    plain.pads = ArrayRef<int64_t>(reach);
+    FailureOr<Window> forward = getWindow(b, input, plain);
+    if (failed(forward))
+      return failure();
+    FailureOr<Value> product = createConv(
+        b, input, onePhaseWeights(b, weights, group, window.strides, phases),
+        *forward, group);
+    if (failed(product))
+      return failure();
+    FailureOr<Value> part = addBias(b, *product, bias, element);
+    if (failed(part))
+      return failure();
+    Sizes sizes = b.dims(*part);
+    sizes.insert(sizes.begin(), b.size(1));
+    SmallVector<ReassociationIndices> groups;
+    appendGroup(groups, 0, 2);
+    for (int64_t dim = 2; dim < rank + 3; ++dim)
+      appendGroup(groups, dim, 1);
+    parts.push_back(b.expand(*part, groups, sizes));
+  }
+  Value result =
+      interleaveEach(b, tensor::ConcatOp::create(b, 0, parts), window.strides);
+  Sizes sizes = b.dims(result), offsets(sizes.size(), b.size(0));
+  bool isWhole = true;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    const int64_t stride = window.strides[dim];
+    isWhole &= extents[dim] % stride == 0;
+    sizes[2 + dim] =
+        b.atLeast(b.plus(b.times(window.inputs[dim], stride), extents[dim]), 0);
+  }
+  return isWhole ? result : b.slice(result, offsets, sizes);
+}
+
 /// The product without its bias, as a convolution of the input with zeros
 /// between its elements.
 FailureOr<Value> buildSpread(Lowering<onnx::ConvTransposeOp> &b, Value input,
@@ -301,9 +454,13 @@ LogicalResult lowerConvTranspose(Lowering<onnx::ConvTransposeOp> &b) {
   Type accumulator = getAccumulatorType(element);
   Value input = b.convertElements(b.in.getX(), accumulator);
   weights = b.convertElements(weights, accumulator);
-  if (hasPhases(*window, extra)) {
-    FailureOr<Value> result = buildPhases(b, input, weights, b.in.getB(),
-                                          element, *window, group, pads);
+  const bool isEach = hasFewPhases(*window, extra);
+  if (isEach || hasPhases(*window, extra)) {
+    FailureOr<Value> result =
+        isEach ? buildEachPhase(b, input, weights, b.in.getB(), element,
+                                *window, group, pads, extra)
+               : buildPhases(b, input, weights, b.in.getB(), element, *window,
+                             group, pads);
     if (failed(result))
       return b.refuse("sizes do not fit");
     return b.replace(*result);

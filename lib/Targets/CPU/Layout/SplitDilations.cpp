@@ -92,8 +92,7 @@ static bool maySplit(sdx::ConvOp op) {
       WinogradGroups::get(algorithm, kLanes, getPhases(op, 0).size(),
                           getPhases(op, 1).size())
           .count;
-  const int64_t direct = kTaps * kTaps *
-                         op.getInit().getType().getDimSize(2) *
+  const int64_t direct = kTaps * kTaps * op.getInit().getType().getDimSize(2) *
                          op.getInit().getType().getDimSize(3);
   return 5 * products <= 3 * direct;
 }
@@ -106,8 +105,9 @@ static Value permute(OpBuilder &b, Location loc, Value tensor, int64_t rows,
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
   auto type = cast<RankedTensorType>(tensor.getType());
   const int64_t height = type.getDimSize(2), width = type.getDimSize(3);
-  SmallVector<int64_t> split{type.getDimSize(0), type.getDimSize(1), height / rows,
-                             rows, width / columns, columns};
+  SmallVector<int64_t> split{type.getDimSize(0), type.getDimSize(1),
+                             height / rows,      rows,
+                             width / columns,    columns};
   SmallVector<OpFoldResult> splitSizes{sizes[0], sizes[1]};
   for (int64_t size : ArrayRef(split).drop_front(2))
     splitSizes.push_back(b.getIndexAttr(size));
@@ -139,11 +139,11 @@ static Value cut(OpBuilder &b, Location loc, Value images, int64_t height,
 
 static Value makeZeros(OpBuilder &b, Location loc, OpFoldResult images,
                        int64_t channels, int64_t height, int64_t width) {
-  Value empty = tensor::EmptyOp::create(
-      b, loc,
-      {images, b.getIndexAttr(channels), b.getIndexAttr(height),
-       b.getIndexAttr(width)},
-      b.getF32Type());
+  Value empty =
+      tensor::EmptyOp::create(b, loc,
+                              {images, b.getIndexAttr(channels),
+                               b.getIndexAttr(height), b.getIndexAttr(width)},
+                              b.getF32Type());
   Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
   return linalg::FillOp::create(b, loc, zero, empty).getResult(0);
 }
