@@ -171,7 +171,8 @@ SampleTable createSampleTable(TensorBuilder &b, const Sampler &sampler,
   return {tables[0], single ? Value() : tables[1]};
 }
 
-/// As many channels are read at once, where they lie beside each other.
+/// As many channels are read at once, where they lie beside each other. An open
+/// number of them is taken for many, as feature maps have.
 static constexpr int64_t kMinChannels = 8;
 
 Value createSamples(
@@ -185,7 +186,8 @@ Value createSamples(
   Type type = elementTypeOf(data);
   // The order of the loops, and that of the result's dimensions in it.
   SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-  const bool isLast = getStaticSize(sizes[channel]).value_or(0) >= kMinChannels;
+  const bool isLast =
+      getStaticSize(sizes[channel]).value_or(kMinChannels) >= kMinChannels;
   if (isLast) {
     order.erase(order.begin() + channel);
     order.push_back(channel);

@@ -124,6 +124,7 @@ FailureOr<Window> getWindow(TensorBuilder &b, Value input,
   StringRef autoPad = attributes.autoPad;
   bool same = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
   bool explicitPads = autoPad == "NOTSET" || autoPad.empty();
+  window.withinPads = !(explicitPads && attributes.ceilMode);
   if (!same && !explicitPads && autoPad != "VALID")
     return failure();
   for (int64_t dim = 0; dim < rank; ++dim) {
@@ -150,10 +151,6 @@ Value padForWindow(TensorBuilder &b, Value input, const Window &window,
   Sizes offsets(2, b.size(0)), sizes{b.dim(input, 0), b.dim(input, 1)};
   bool crops = false;
   for (int64_t dim = 0; dim < window.rank(); ++dim) {
-    // What the windows see, which in ceil mode is more than the pads.
-    OpFoldResult last =
-        b.times(b.plus(window.outputs[dim], -1), window.strides[dim]);
-    OpFoldResult seen = b.plus(last, window.span(dim));
     OpFoldResult begin = window.padsBegin[dim];
     OpFoldResult size = window.inputs[dim];
     int64_t cropped = getCrop(begin), croppedEnd = getCrop(window.padsEnd[dim]);
@@ -161,6 +158,15 @@ Value padForWindow(TensorBuilder &b, Value input, const Window &window,
     offsets.push_back(b.size(cropped));
     sizes.push_back(b.atLeast(b.plus(size, -cropped - croppedEnd), 0));
     low.push_back(cropped ? b.size(0) : begin);
+    // What the windows see is at most the pads but for ceil mode. Where sizes
+    // are open, no pads are none for sure.
+    if (window.withinPads && !getStaticSize(size)) {
+      high.push_back(croppedEnd ? b.size(0) : window.padsEnd[dim]);
+      continue;
+    }
+    OpFoldResult last =
+        b.times(b.plus(window.outputs[dim], -1), window.strides[dim]);
+    OpFoldResult seen = b.plus(last, window.span(dim));
     high.push_back(b.atLeast(b.minus(b.minus(seen, begin), size), 0));
   }
   if (crops)

@@ -27,6 +27,8 @@ struct WindowAttributes {
 struct Window {
   llvm::SmallVector<int64_t> kernel, strides, dilations;
   Sizes padsBegin, padsEnd;
+  /// Whether no window reaches beyond the pads, as some do in ceil mode.
+  bool withinPads = true;
   /// Spatial sizes of the input and of the output.
   Sizes inputs, outputs;
 
