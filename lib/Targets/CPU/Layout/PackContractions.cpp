@@ -263,7 +263,7 @@ private:
     if (Value result =
             multiplyByColumn(rewriter, loc, left, matrix, transposed, init))
       return result;
-    if (compresses && !staysInLastCache(op, matrix))
+    if (compresses && !staysInCache(op, matrix))
       if (Value result = multiplyCompressed(rewriter, loc, left, matrix,
                                             transposed, init, surveys))
         return result;
@@ -298,9 +298,9 @@ private:
     return product.getResult();
   }
 
-  /// Whether a loop multiplies by a constant matrix so small that it is in the
-  /// last cache from the second time on.
-  bool staysInLastCache(Operation *op, Value matrix) const {
+  /// Whether a loop multiplies by a constant matrix so small that it is in a
+  /// cache from the second time on that gives it faster than it is unpacked.
+  bool staysInCache(Operation *op, Value matrix) const {
     auto type = cast<RankedTensorType>(matrix.getType());
     return longLoopWeights && op->getParentOfType<LoopLikeOpInterface>() &&
            type.hasStaticShape() &&
@@ -331,9 +331,10 @@ struct PackContractionsPass
             : 0;
     CompressionLimits limits{shortBytes, hasWideVectors, /*losesMore=*/isFast};
     WeightSurveys surveys(&getContext(), limits);
-    patterns.add<PackContraction>(&getContext(), surveys, shortBytes != 0,
-                                  target.getBytesOfFastL3(),
-                                  !isExact && hasWideVectors);
+    patterns.add<PackContraction>(
+        &getContext(), surveys, shortBytes != 0,
+        std::max(target.getBytesOfFastL3(), target.getL2Bytes() / 4 * 3),
+        !isExact && hasWideVectors);
     if (isFast && target.getF32() == cpu::F32Product::AmxBf16x6)
       populateBf16x2WeightsPatterns(patterns);
     populatePackNarrowProductsPatterns(patterns, target);
