@@ -99,11 +99,11 @@ def test_pictures_of_all_sizes(images, channels, size, filters, stride, pads, cp
 
 
 @pytest.mark.parametrize("images, channels, size, filters, dilations, pads", [
-    (1, 32, (28, 28), 40, (2, 2), (2, 2, 2, 2)),  # phases share their pads
-    (2, 48, (30, 62), 33, (1, 3), (0, 0, 0, 0)),  # or have none
-    (1, 32, (37, 41), 32, (3, 2), (5, 1, 2, 3)),  # pads of either kind
+    (1, 64, (28, 28), 40, (2, 2), (2, 2, 2, 2)),  # phases share their pads
+    (2, 80, (30, 62), 33, (1, 3), (0, 0, 0, 0)),  # or have none
+    (1, 64, (37, 41), 32, (3, 2), (5, 1, 2, 3)),  # pads of either kind
     (1, 64, (33, 33), 64, (6, 6), (6, 6, 6, 6)),
-    (1, 32, (60, 61), 32, (4, 5), (9, 11, 4, 8)),  # wider than the kernel needs
+    (1, 65, (60, 61), 32, (4, 5), (9, 11, 4, 8)),  # wider than the kernel needs
 ])  # fmt: skip
 def test_dilations(images, channels, size, filters, dilations, pads):
     rng = np.random.default_rng(filters)

@@ -33,9 +33,12 @@ public:
     module.addPass(createSDXWidenIntegerConvs());
     if (numerics == Numerics::F32)
       module.addNestedPass<func::FuncOp>(createCPUKeepConvsDirect());
-    module.addNestedPass<func::FuncOp>(createCPUSplitDepth());
+    // What is split for Winograd's algorithm stays whole without it.
+    if (numerics != Numerics::Exact)
+      module.addNestedPass<func::FuncOp>(createCPUSplitDepth());
     module.addNestedPass<func::FuncOp>(createCPUSplitTaps());
-    module.addNestedPass<func::FuncOp>(createCPUSplitDilations());
+    if (numerics != Numerics::Exact)
+      module.addNestedPass<func::FuncOp>(createCPUSplitDilations());
     module.addPass(createCPUPackConvs());
     module.addPass(createCPUPackDequantMatmuls());
     // Before products of operands that are there are packed.

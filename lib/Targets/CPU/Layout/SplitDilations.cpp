@@ -60,7 +60,8 @@ static Phases getPhases(sdx::ConvOp op, unsigned d) {
 /// Whether Winograd's algorithm has far fewer products for the phases side by
 /// side, though some of its results are of none.
 static bool maySplit(sdx::ConvOp op) {
-  constexpr int64_t kMinChannels = 32;
+  // Shorter sums are computed by smaller tiles, if by Winograd's algorithm.
+  constexpr int64_t kMinChannels = 64, kMinFilters = 32;
   if (!op.hasPureTensorSemantics() || op.getGroup() != 1 || op.getExact() ||
       op.getNumSpatialDims() != 2)
     return false;
@@ -82,7 +83,7 @@ static bool maySplit(sdx::ConvOp op) {
     if (llvm::any_of(pads, [](int64_t pad) { return pad < 0; }))
       return false;
   ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
-  if (weights[0] < kMinChannels || weights[1] < kMinChannels)
+  if (weights[0] < kMinFilters || weights[1] < kMinChannels)
     return false;
   // Tiles are multiplied in groups of so many.
   constexpr int64_t kLanes = 16;
