@@ -44,8 +44,8 @@ def CPU_RowsPlanAttr : AttrDef<CPU_Dialect, "RowsPlan"> {
       along it computes at a time. Without it (-1) code is scalar.
     - `transposed`: loads that are contiguous along this dimension, not along
       `lane`, are squares of `lanes` x `lanes` transposed in registers; or
-      stores are contiguous along this dimension, of at most 8 positions, and
-      vectors of all of these are interleaved; -1: none.
+      stores or loads are contiguous along this dimension, of at most 8
+      positions, and vectors of all of these are interleaved; -1: none.
     - `chunk`: so many positions along `lane` are a task for a thread, where
       `lane` is no dimension of a row; 0: all of them.
     - `prefetch`: the first loop over a row fetches what the next row reads and

@@ -502,6 +502,34 @@ func.func private @pixels(%a: memref<3x?xf32>, %out: memref<?x3xi8>) attributes 
 
 // -----
 
+// Pixels that become planes: what lies beside each other is loaded once and
+// taken apart.
+
+// CHECK-LABEL: func.func private @planes
+// CHECK-NOT:     vector.gather
+// CHECK:         scf.for
+// CHECK-COUNT-3: vector.load {{.*}} : memref<?xf32>, vector<16xf32>
+// CHECK-NOT:     vector.load
+// CHECK-COUNT-6: vector.shuffle {{.*}} : vector<16xf32>, vector<16xf32>
+// CHECK-COUNT-3: vector.store {{.*}} : memref<3x?xf32>, vector<16xf32>
+// CHECK:         memref.store
+func.func private @planes(%a: memref<?x3xf32>, %out: memref<3x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x3xf32> to tensor<?x3xf32>
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %t, %c0 : tensor<?x3xf32>
+  %e = tensor.empty(%n) : tensor<3x?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%t : tensor<?x3xf32>) outs(%e : tensor<3x?xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %0 = arith.negf %x : f32
+    linalg.yield %0 : f32
+  } -> tensor<3x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<3x?xf32>, memref<3x?xf32>) -> ()
+  return
+}
+
+// -----
+
 // Rows that are shorter than a register of bytes have shorter vectors.
 
 // CHECK-LABEL: func.func private @short_rows_of_pixels

@@ -453,7 +453,7 @@ func.func private @unrolled_pixels(%x: memref<3x80xf32>, %out: memref<80x3xf32>)
   %tx = bufferization.to_tensor %x restrict : memref<3x80xf32> to tensor<3x80xf32>
   %e = tensor.empty() : tensor<80x3xf32>
   %r = linalg.transpose ins(%tx : tensor<3x80xf32>) outs(%e : tensor<80x3xf32>) permutation = [1, 0]
-  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 2, lane = 0, transposed = 1> of kernel 'unrolled_pixels' does not fit: stores that are interleaved go with an 'unroll' of 1}}
+  // expected-error@+1 {{the plan #cpu.rows_plan<lanes = 16, unroll = 2, lane = 0, transposed = 1> of kernel 'unrolled_pixels' does not fit: what is interleaved goes with an 'unroll' of 1}}
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<80x3xf32>, memref<80x3xf32>) -> ()
   return
 }

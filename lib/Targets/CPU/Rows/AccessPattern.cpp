@@ -54,38 +54,59 @@ AccessPattern cpu::getAccessPattern(const RowAccess &access, int64_t lane) {
                                           : AccessPattern::Strided;
 }
 
-int64_t cpu::findInterleavedStores(ReductionGroup &group, int64_t lane) {
+/// The last dimension of `access`, all of the positions of which lie between
+/// those of neighbours along `lane`; -1 if it is none of a few.
+static int64_t findInterleaved(ReductionGroup &group, const RowAccess &access,
+                               int64_t lane) {
   constexpr int64_t kMost = 8;
+  auto type = cast<MemRefType>(access.value.getType());
+  ArrayRef<AffineExpr> exprs = access.map.getResults();
+  if (exprs.size() < 2 || !type.getLayout().isIdentity() ||
+      exprs[exprs.size() - 2] != getAffineDimExpr(lane, type.getContext()))
+    return -1;
+  auto last = dyn_cast<AffineDimExpr>(exprs.back());
+  const int64_t size = type.getShape().back();
+  if (!last || size < 2 || size > kMost ||
+      group.getStaticSize(last.getPosition()) != size)
+    return -1;
+  for (AffineExpr expr : exprs.drop_back(2))
+    if (expr.isFunctionOfDim(lane) || expr.isFunctionOfDim(last.getPosition()))
+      return -1;
+  return last.getPosition();
+}
+
+/// The dimension of all accesses that stride along `lane`, of stores only or of
+/// loads only; -1 if they have no such in common.
+static int64_t findInterleaved(ReductionGroup &group, int64_t lane,
+                               bool ofStores) {
   if (group.reduced.any())
     return -1;
   int64_t found = -1;
-  for (RowStage &stage : group.stages) {
-    for (RowAccess &arg : stage.args)
-      if (AccessPattern walk = getAccessPattern(arg, lane);
-          walk != AccessPattern::Uniform && walk != AccessPattern::Contiguous)
-        return -1;
-    for (RowAccess &store : stage.stores) {
-      if (store.kind != RowAccess::Memory)
-        continue;
-      auto type = cast<MemRefType>(store.value.getType());
-      ArrayRef<AffineExpr> exprs = store.map.getResults();
-      if (exprs.size() < 2 || !type.getLayout().isIdentity() ||
-          exprs[exprs.size() - 2] != getAffineDimExpr(lane, type.getContext()))
-        return -1;
-      auto last = dyn_cast<AffineDimExpr>(exprs.back());
-      const int64_t size = type.getShape().back();
-      if (!last || size < 2 || size > kMost ||
-          group.getStaticSize(last.getPosition()) != size ||
-          (found >= 0 && found != int64_t(last.getPosition())))
-        return -1;
-      for (AffineExpr expr : exprs.drop_back(2))
-        if (expr.isFunctionOfDim(lane) ||
-            expr.isFunctionOfDim(last.getPosition()))
+  for (RowStage &stage : group.stages)
+    for (bool isStore : {false, true})
+      for (RowAccess &access : isStore ? stage.stores : stage.args) {
+        const AccessPattern walk = getAccessPattern(access, lane);
+        const bool isMemory = access.kind == RowAccess::Memory;
+        if (walk == AccessPattern::Contiguous && !(isStore && ofStores))
+          continue;
+        if (walk == AccessPattern::Uniform && !(isStore && isMemory))
+          continue;
+        const int64_t dim = isMemory && isStore == ofStores
+                                ? findInterleaved(group, access, lane)
+                                : -1;
+        if (dim < 0 || (found >= 0 && found != dim))
           return -1;
-      found = last.getPosition();
-    }
-  }
+        found = dim;
+      }
   return found;
+}
+
+int64_t cpu::findInterleavedStores(ReductionGroup &group, int64_t lane) {
+  return findInterleaved(group, lane, /*ofStores=*/true);
+}
+
+int64_t cpu::findInterleavedLoads(ReductionGroup &group, int64_t lane) {
+  return findInterleaved(group, lane, /*ofStores=*/false);
 }
 
 std::optional<NextRow> cpu::findNextRow(const ReductionGroup &group,

@@ -29,6 +29,10 @@ int64_t getInterleave(const RowAccess &access, int64_t lane);
 /// one, or where loads are not contiguous along `lane`.
 int64_t findInterleavedStores(ReductionGroup &group, int64_t lane);
 
+/// The same of what the group loads, where stores are contiguous along `lane`:
+/// what lies between is taken apart.
+int64_t findInterleavedLoads(ReductionGroup &group, int64_t lane);
+
 /// The row that is computed after the one at some point.
 struct NextRow {
   /// The parallel dimension along which it is the next.

@@ -271,7 +271,8 @@ void RowGroupEmitter::run() {
     ubs.push_back(getSize(plan.lane));
     steps.push_back(index(chunk));
   }
-  const bool hasSquares = plan.transposed >= 0 && !plan.interleaves;
+  const bool isInterleaved = plan.interleaves || plan.deinterleaves;
+  const bool hasSquares = plan.transposed >= 0 && !isInterleaved;
   if (hasSquares) {
     lbs.push_back(index(0));
     ubs.push_back(getSize(plan.transposed));
@@ -306,7 +307,7 @@ void RowGroupEmitter::run() {
     b.setInsertionPointToStart(loop.getBody());
     point.ivs[d] = loop.getInductionVar();
   }
-  if (plan.interleaves)
+  if (isInterleaved)
     return emitInterleavedTask(point, begin, end);
   emitTask(point, begin, end);
 }

@@ -166,7 +166,8 @@ Copies RowMemory::load(const RowAccess &access, const Point &point) {
     return values;
   }
   if (point.isTile && walk == AccessPattern::Strided)
-    return loadTransposed(access, point);
+    return plan.deinterleaves ? loadDeinterleaved(access, point)
+                              : loadTransposed(access, point);
   auto type = VectorType::get(
       plan.lanes, cast<MemRefType>(access.value.getType()).getElementType());
   Copies values;
@@ -231,15 +232,11 @@ static Copies interleaveAll(OpBuilder &b, Location loc,
   return results;
 }
 
-/// Stores that stride along the lanes by the number of copies, which fill what
-/// lies between.
-void RowMemory::storeInterleaved(const RowAccess &access, const Point &point,
-                                 const Copies &values) {
-  Copies vectors;
-  for (unsigned i = 0; i < point.copies; ++i)
-    vectors.push_back(broadcastTo(b, loc, pick(values, i), shape(point)));
-  auto type = cast<MemRefType>(access.value.getType());
-  const int64_t rank = type.getRank();
+/// The memory of `access` whose last two dimensions are one, and where in it
+/// all copies of the first lane begin.
+std::pair<Value, SmallVector<Value>>
+RowMemory::flattenPositions(const RowAccess &access, const Point &point) {
+  const int64_t rank = cast<MemRefType>(access.value.getType()).getRank();
   SmallVector<ReassociationIndices> groups;
   for (int64_t dim = 0; dim < rank - 1; ++dim)
     groups.push_back({dim});
@@ -247,9 +244,54 @@ void RowMemory::storeInterleaved(const RowAccess &access, const Point &point,
   Value flat = memref::CollapseShapeOp::create(b, loc, access.value, groups);
   SmallVector<Value> indices = getIndices(access, point, 0);
   indices.pop_back();
-  Value first = affine::makeComposedAffineApply(
+  indices.back() = affine::makeComposedAffineApply(
       b, loc, b.getAffineDimExpr(0) * int64_t(point.copies),
       {OpFoldResult(indices.back())});
+  return {flat, indices};
+}
+
+/// The elements of `lanes` pixels of as many numbers as there are copies, each
+/// copy's in a vector.
+Copies RowMemory::loadDeinterleaved(const RowAccess &access,
+                                    const Point &point) {
+  const int64_t lanes = plan.lanes, count = point.copies;
+  auto type = VectorType::get(
+      lanes, cast<MemRefType>(access.value.getType()).getElementType());
+  auto [flat, indices] = flattenPositions(access, point);
+  Value first = indices.back();
+  Copies parts, results;
+  for (int64_t part = 0; part < count; ++part) {
+    indices.back() = affine::AffineApplyOp::create(
+        b, loc, b.getAffineDimExpr(0) + part * lanes, ValueRange{first});
+    parts.push_back(vector::LoadOp::create(b, loc, type, flat, indices));
+  }
+  for (int64_t copy = 0; copy < count; ++copy) {
+    Value result = parts.front();
+    for (int64_t part = 1; part < count; ++part) {
+      SmallVector<int64_t> picked;
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const int64_t place = lane * count + copy;
+        // What earlier parts gave is in place but for the first one's.
+        picked.push_back(place / lanes == part ? lanes + place % lanes
+                         : part == 1 && place / lanes == 0 ? place % lanes
+                                                           : lane);
+      }
+      result = vector::ShuffleOp::create(b, loc, result, parts[part], picked);
+    }
+    results.push_back(result);
+  }
+  return results;
+}
+
+/// Stores that stride along the lanes by the number of copies, which fill what
+/// lies between.
+void RowMemory::storeInterleaved(const RowAccess &access, const Point &point,
+                                 const Copies &values) {
+  Copies vectors;
+  for (unsigned i = 0; i < point.copies; ++i)
+    vectors.push_back(broadcastTo(b, loc, pick(values, i), shape(point)));
+  auto [flat, indices] = flattenPositions(access, point);
+  Value first = indices.back();
   for (auto [i, part] : llvm::enumerate(interleaveAll(b, loc, vectors))) {
     indices.back() = affine::AffineApplyOp::create(
         b, loc, b.getAffineDimExpr(0) + int64_t(i) * plan.lanes,

@@ -78,6 +78,9 @@ private:
                                             const Point &point, unsigned copy);
   mlir::Value loadInterleaved(const RowAccess &access, const Point &point,
                               llvm::SmallVector<mlir::Value> indices);
+  std::pair<mlir::Value, llvm::SmallVector<mlir::Value>>
+  flattenPositions(const RowAccess &access, const Point &point);
+  Copies loadDeinterleaved(const RowAccess &access, const Point &point);
   Copies loadTransposed(const RowAccess &access, const Point &point);
   void storeInterleaved(const RowAccess &access, const Point &point,
                         const Copies &values);

@@ -235,6 +235,9 @@ RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
   plan.transposed = choice.getTransposed();
   plan.interleaves = plan.transposed >= 0 &&
                      plan.transposed == findInterleavedStores(group, plan.lane);
+  plan.deinterleaves =
+      plan.transposed >= 0 &&
+      plan.transposed == findInterleavedLoads(group, plan.lane);
   plan.chunk = choice.getChunk();
   plan.prefetch = choice.getPrefetch();
   plan.rows = choice.getRows();

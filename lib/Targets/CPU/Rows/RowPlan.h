@@ -32,6 +32,9 @@ struct RowPlan {
   /// It is the stores instead that stride along the lanes: those of all
   /// positions of the transposed dimension are interleaved in registers.
   bool interleaves = false;
+  /// Or it is loads whose vectors have all positions of the transposed
+  /// dimension, which are taken apart.
+  bool deinterleaves = false;
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;
   unsigned unroll = 1;

@@ -272,6 +272,8 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
                                1);
   }
   transposed = findInterleavedStores(group, lane);
+  if (transposed < 0)
+    transposed = findInterleavedLoads(group, lane);
   // What is no whole vector of an interleaved row goes one by one: open rows
   // are taken for short ones.
   if (transposed >= 0) {
@@ -363,9 +365,10 @@ std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
       return "'rows' must be a power of two from 1 to " + std::to_string(most);
   }
   if (plan.getTransposed() != -1 &&
-      plan.getTransposed() == findInterleavedStores(group, lane)) {
+      (plan.getTransposed() == findInterleavedStores(group, lane) ||
+       plan.getTransposed() == findInterleavedLoads(group, lane))) {
     if (plan.getUnroll() != 1)
-      return "stores that are interleaved go with an 'unroll' of 1";
+      return "what is interleaved goes with an 'unroll' of 1";
   } else if (plan.getTransposed() != -1)
     return whyNotTransposed(group, plan);
   return plan.getChunk() != 0 ? whyNotChunk(group, plan) : "";

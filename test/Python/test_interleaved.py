@@ -1,4 +1,5 @@
-"""Planes that become pixels of a few channels: vectors of all planes are interleaved and stored together."""
+"""Planes that become pixels of a few channels, and pixels that become planes: vectors of all planes are interleaved and
+stored together, or loaded together and taken apart."""
 
 import numpy as np
 import onnx
@@ -30,6 +31,29 @@ def test_transposes(dtype, channels, is_open):
         shape = ["n", channels, "h", "w"] if is_open else list(x.shape)
         y = run([node], x, x.dtype, shape, [shape[i] for i in (0, 2, 3, 1)])
         np.testing.assert_array_equal(y, x.transpose(0, 2, 3, 1))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("channels", range(2, 10))
+@pytest.mark.parametrize("is_open", [False, True])
+def test_transposes_back(dtype, channels, is_open):
+    rng = np.random.default_rng(channels)
+    for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70)]:
+        x = (rng.standard_normal((images, height, width, channels)) * 50).astype(np.int8).astype(dtype)
+        node = helper.make_node("Transpose", ["x"], ["y"], perm=[0, 3, 1, 2])
+        shape = ["n", "h", "w", channels] if is_open else list(x.shape)
+        y = run([node], x, x.dtype, shape, [shape[i] for i in (0, 3, 1, 2)])
+        np.testing.assert_array_equal(y, x.transpose(0, 3, 1, 2))
+
+
+@pytest.mark.parametrize("block", [2, 3, 8])
+def test_blocks_that_become_channels(block):
+    rng = np.random.default_rng(block)
+    x = rng.standard_normal((2, 3, 5 * block, 18 * block)).astype(np.float32)
+    nodes = [helper.make_node("Neg", ["x"], ["n"]), helper.make_node("SpaceToDepth", ["n"], ["y"], blocksize=block)]
+    y = run(nodes, x, x.dtype, list(x.shape), None)
+    blocks = -x.reshape(2, 3, 5, block, 18, block)
+    np.testing.assert_array_equal(y, blocks.transpose(0, 3, 5, 1, 2, 4).reshape(2, -1, 5, 18))
 
 
 @pytest.mark.parametrize("channels", [2, 3, 4, 5, 7])
