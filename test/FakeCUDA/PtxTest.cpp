@@ -4,12 +4,13 @@
 using namespace sardonyx::fakecuda;
 
 PtxKernel::PtxKernel(const std::string &body, unsigned parameters,
-                     const std::string &before) {
+                     const std::string &before, const std::string &limits) {
   std::string text = ".version 8.6\n.target sm_90a\n.address_size 64\n" +
                      before + "\n.visible .entry k(";
   for (unsigned i = 0; i < parameters; ++i)
     text += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
-  text += ")\n{\n.reg .pred %p<16>;\n.reg .b16 %rs<32>;\n.reg .b32 %r<64>;\n"
+  text += ")\n" + limits +
+          "{\n.reg .pred %p<16>;\n.reg .b16 %rs<32>;\n.reg .b32 %r<64>;\n"
           ".reg .b64 %rd<64>;\n.reg .f32 %f<32>;\n.reg .f64 %fd<32>;\n" +
           body + "\nret;\n}\n";
   module = Module::parse(text, memory, error);

@@ -11,9 +11,11 @@ class PtxKernel {
 public:
   /// `body` is the text between the braces of a kernel with the parameters p0
   /// to p`parameters - 1`, all of 64 bits; registers %r, %rd, %rs, %f, %fd, %h
-  /// and %p are declared. `before` stands before the kernel.
+  /// and %p are declared. `before` stands before the kernel, `limits` behind
+  /// its parameters.
   explicit PtxKernel(const std::string &body, unsigned parameters = 1,
-                     const std::string &before = "");
+                     const std::string &before = "",
+                     const std::string &limits = "");
 
   template <class T> uint64_t put(const std::vector<T> &values) {
     uint64_t address = memory.allocate(values.size() * sizeof(T));

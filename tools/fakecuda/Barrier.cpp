@@ -9,9 +9,6 @@
 
 namespace sardonyx::fakecuda {
 
-/// The barrier that stands for that of a cluster, which is one block here.
-constexpr unsigned kClusterBarrier = 16;
-
 static void arrive(Warp &warp, const Instruction &instruction, bool waits,
                    uint32_t trueLanes) {
   auto first = unsigned(__builtin_ctz(warp.mask));
@@ -37,10 +34,6 @@ static void runArrive(Warp &warp, const Instruction &instruction) {
 static void runReduce(Warp &warp, const Instruction &instruction) {
   uint32_t lanes = warp.predicates[instruction.c];
   arrive(warp, instruction, true, instruction.bytes ? ~lanes : lanes);
-}
-
-static void runClusterWait(Warp &warp, const Instruction &) {
-  warp.block.arrive(warp, kClusterBarrier, 0, true, 0);
 }
 
 static void runWarpSync(Warp &warp, const Instruction &instruction) {
@@ -90,10 +83,8 @@ bool decodeBarrier(Decoder &decoder) {
   }
   if (name != "bar" && name != "barrier")
     return false;
-  if (decoder.has("cluster")) {
-    instruction.run = decoder.has("wait") ? runClusterWait : runNothing;
-    return true;
-  }
+  if (decoder.has("cluster"))
+    return false;
   if (decoder.has("warp")) {
     instruction.run = runWarpSync;
     instruction.a = decoder.source(decoder.operand(0), "b32");

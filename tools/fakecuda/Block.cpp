@@ -17,10 +17,11 @@ constexpr uint64_t kStepLimit = uint64_t(1) << 33;
 /// Instructions that a warp runs before it is another's turn.
 constexpr uint64_t kTurn = 20000;
 
-Block::Block(Grid &grid, std::array<uint32_t, 3> id)
-    : grid(grid), program(*grid.function.program), id(id),
-      threads(grid.launch.block[0] * grid.launch.block[1] *
-              grid.launch.block[2]),
+Block::Block(Grid &grid, std::array<uint32_t, 3> id, Cluster &cluster,
+             unsigned rank)
+    : grid(grid), program(*grid.function.program), id(id), cluster(cluster),
+      rank(rank), threads(grid.launch.block[0] * grid.launch.block[1] *
+                          grid.launch.block[2]),
       shared(grid.sharedBytes, char(0xff)),
       local(program.localBytes * threads, char(0xff)),
       shadow(grid.sharedBytes / program.granule + 1), copies(threads),
@@ -31,28 +32,22 @@ Block::Block(Grid &grid, std::array<uint32_t, 3> id)
     warps.emplace_back(*this, index);
 }
 
-void Block::run() {
-  uint64_t steps = 0;
-  while (live) {
-    bool ran = false;
-    for (Warp &warp : warps) {
-      if (!warp.canRun())
-        continue;
-      ran = true;
-      uint64_t before = warp.steps;
-      warp.run(kTurn);
-      if (!fault.empty())
-        return;
-      steps += warp.steps - before;
-    }
-    if (!ran)
-      return reportDeadlock();
-    if (steps > kStepLimit) {
-      fault = "kernel " + program.name + ": a block has run " +
-              std::to_string(steps) + " instructions of warps and hasn't ended";
-      return;
-    }
+bool Block::runTurn() {
+  bool ran = false;
+  for (Warp &warp : warps) {
+    if (!warp.canRun())
+      continue;
+    ran = true;
+    uint64_t before = warp.steps;
+    warp.run(kTurn);
+    if (!fault.empty())
+      return ran;
+    steps += warp.steps - before;
   }
+  if (steps > kStepLimit)
+    fault = "kernel " + program.name + ": a block has run " +
+            std::to_string(steps) + " instructions of warps and hasn't ended";
+  return ran;
 }
 
 void Block::reportDeadlock() {
@@ -83,7 +78,7 @@ void Block::reportDeadlock() {
 }
 
 // Readers of a word: a thread, several of one warp, or several.
-constexpr int16_t kSeveral = -1000;
+constexpr int16_t kSeveral = -1000, kAnotherBlock = -1001;
 static int16_t severalOf(unsigned warp) { return int16_t(-2 - int(warp)); }
 static int warpOf(int16_t who) {
   return who >= 0 ? who / int(kLanes) : who == kSeveral ? -1 : -2 - who;
@@ -105,7 +100,9 @@ bool Block::touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
                          (kind == Touch::Read ? " reads" : " writes") +
                          " what " +
                          (who >= 0 ? "thread " + std::to_string(who)
-                                   : std::string("several threads")) +
+                          : who == kAnotherBlock
+                              ? std::string("another block of the cluster")
+                              : std::string("several threads")) +
                          did + " since the last barrier");
     return false;
   };
@@ -123,6 +120,8 @@ bool Block::touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
       return mayOverwrite(warp, lane, offset, bytes);
     if (!program.checksRaces)
       continue;
+    if (kind != Touch::Read && seen.outsideEpoch == clusterEpoch)
+      return say(unit, kAnotherBlock, " read");
     bool bothAtomic = kind == Touch::Atomic && seen.atomic;
     if (seen.writeEpoch == epoch && !bothAtomic &&
         !ordered(seen.writer, seen.writeWarpEpoch))

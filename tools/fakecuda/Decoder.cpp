@@ -195,10 +195,10 @@ uint32_t Decoder::specialRow(std::string_view name) {
       {"%nctaid.x", Special::NctaidX},
       {"%nctaid.y", Special::NctaidY},
       {"%nctaid.z", Special::NctaidZ},
-      {"%clusterid.x", Special::CtaidX},
+      {"%clusterid.x", Special::ClusterId},
       {"%clusterid.y", Special::CtaidY},
       {"%clusterid.z", Special::CtaidZ},
-      {"%nclusterid.x", Special::NctaidX},
+      {"%nclusterid.x", Special::NClusterId},
       {"%nclusterid.y", Special::NctaidY},
       {"%nclusterid.z", Special::NctaidZ},
       {"%laneid", Special::LaneId},
@@ -214,14 +214,14 @@ uint32_t Decoder::specialRow(std::string_view name) {
       {"%smid", Special::Zero},
       {"%nsmid", Special::One},
       {"%gridid", Special::Zero},
-      {"%cluster_ctaid.x", Special::Zero},
+      {"%cluster_ctaid.x", Special::ClusterRank},
       {"%cluster_ctaid.y", Special::Zero},
       {"%cluster_ctaid.z", Special::Zero},
-      {"%cluster_nctaid.x", Special::One},
+      {"%cluster_nctaid.x", Special::ClusterSize},
       {"%cluster_nctaid.y", Special::One},
       {"%cluster_nctaid.z", Special::One},
-      {"%cluster_ctarank", Special::Zero},
-      {"%cluster_nctarank", Special::One}};
+      {"%cluster_ctarank", Special::ClusterRank},
+      {"%cluster_nctarank", Special::ClusterSize}};
   auto known = kSpecials.find(name);
   if (known == kSpecials.end())
     return kNone;

@@ -132,6 +132,7 @@ bool decodeConvert(Decoder &decoder);
 bool decodeCompare(Decoder &decoder);
 bool decodeMove(Decoder &decoder);
 bool decodeLoadStore(Decoder &decoder);
+bool decodeCluster(Decoder &decoder);
 bool decodeAtomic(Decoder &decoder);
 bool decodeBarrier(Decoder &decoder);
 bool decodeLanes(Decoder &decoder);

@@ -121,10 +121,11 @@ bool Decoder::decodeStatement() {
     instruction.guard = predicate(statement.guard, &instruction.guardNegated);
   using Family = bool (*)(Decoder &);
   static const Family kFamilies[] = {
-      decodeInteger,   decodeBits,     decodeFloat,     decodeConvert,
-      decodeCompare,   decodeMove,     decodeLoadStore, decodeAtomic,
-      decodeBarrier,   decodeLanes,    decodeMatrix,    decodeMma,
-      decodeAsyncCopy, decodeMbarrier, decodeBulkCopy,  decodeWarpgroup};
+      decodeInteger,  decodeBits,      decodeFloat,     decodeConvert,
+      decodeCompare,  decodeMove,      decodeLoadStore, decodeAtomic,
+      decodeCluster,  decodeBarrier,   decodeLanes,     decodeMatrix,
+      decodeMma,      decodeAsyncCopy, decodeMbarrier,  decodeBulkCopy,
+      decodeWarpgroup};
   bool known = decodeFlow();
   for (Family family : kFamilies)
     known = known || family(*this);
@@ -220,6 +221,7 @@ bool Decoder::decode(const FunctionText &text, Function &function,
   program = owned.get();
   program->name = function.name = text.name;
   function.maxThreads = text.maxThreads;
+  function.clusterBlocks = text.clusterBlocks;
   Scope *outer = makeScope(nullptr);
   size_t offset = 0;
   for (const Variable &parameter : text.parameters) {

@@ -57,11 +57,10 @@ std::string Grid::run() {
   auto [width, height, depth] = launch.grid;
   for (uint32_t z = 0; z < depth; ++z)
     for (uint32_t y = 0; y < height; ++y)
-      for (uint32_t x = 0; x < width; ++x) {
-        Block block(*this, {x, y, z});
-        block.run();
-        if (!block.fault.empty())
-          return block.fault;
+      for (uint32_t x = 0; x < width; x += function.clusterBlocks) {
+        Cluster cluster(*this, {x, y, z}, function.clusterBlocks);
+        if (std::string fault = cluster.run(); !fault.empty())
+          return fault;
       }
   return "";
 }
@@ -80,6 +79,10 @@ std::string launch(const Function &function, const Launch &launch,
   if (threads > function.maxThreads)
     return subject + "a launch of more threads a block than its " +
            std::to_string(function.maxThreads);
+  if (launch.grid[0] % function.clusterBlocks)
+    return subject + "a launch of " + std::to_string(launch.grid[0]) +
+           " blocks, which are no clusters of " +
+           std::to_string(function.clusterBlocks);
   if (launch.parameters.size() != function.parameterBytes)
     return subject + "a launch with " +
            std::to_string(launch.parameters.size()) +

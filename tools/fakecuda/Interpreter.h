@@ -108,6 +108,9 @@ public:
   size_t staticSharedBytes = 0;
   /// The product of .maxntid or .reqntid; 1024 where neither is written.
   unsigned maxThreads = 1024;
+  /// The first number of .reqnctapercluster: blocks that run at the same time,
+  /// neighbours along the first dimension.
+  unsigned clusterBlocks = 1;
   /// Registers that the PTX declares; an assembler needs fewer.
   unsigned registers = 0;
   std::shared_ptr<const Program> program;
@@ -160,7 +163,8 @@ struct Launch {
   bool isDependent = false;
 };
 
-/// Runs all blocks of a kernel to their end, one after the other. Returns an
+/// Runs all blocks of a kernel to their end, one after the other, or those of a
+/// cluster in turns. Returns an
 /// empty string, or a sentence on the fault: kernel, block, thread, line of the
 /// PTX, and what happened. The memory is then as the fault left it.
 std::string launch(const Function &function, const Launch &launch,

@@ -232,15 +232,18 @@ bool decodeLoadStore(Decoder &decoder) {
   bool stores = name == "st";
   if (name != "ld" && name != "ldu" && !stores)
     return decodeHint(decoder);
-  static const std::vector<std::string> kUnknown = {"shared::cluster", "mmio",
-                                                    "async", "bulk"};
+  static const std::vector<std::string> kUnknown = {"mmio", "async", "bulk"};
   for (const std::string &part : kUnknown)
     if (decoder.has(part))
       return false;
   size_t bytes = sizeOfType(decoder.type());
   bool isSigned = decoder.type()[0] == 's';
-  instruction.run = stores ? findAccess<true>(decoder, bytes, isSigned)
-                           : findAccess<false>(decoder, bytes, isSigned);
+  const bool isOfCluster = decoder.has("shared::cluster");
+  if (isOfCluster && stores)
+    return false;
+  instruction.run = stores        ? findAccess<true>(decoder, bytes, isSigned)
+                    : isOfCluster ? findClusterLoad(bytes, isSigned)
+                                  : findAccess<false>(decoder, bytes, isSigned);
   if (!instruction.run)
     return false;
   instruction.bytes = uint8_t(bytes);

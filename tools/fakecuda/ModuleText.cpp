@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 namespace sardonyx::fakecuda {
 
@@ -329,19 +330,24 @@ bool TextParser::parseList(std::string_view list, std::vector<Variable> &into) {
 }
 
 void TextParser::parseLimits(std::string_view limits, FunctionText &function) {
-  for (const char *word : {".maxntid", ".reqntid"}) {
+  // The product of the numbers behind a word.
+  auto multiply = [&](const char *word) -> std::optional<unsigned> {
     size_t found = limits.find(word);
     if (found == limits.npos)
-      continue;
+      return std::nullopt;
     std::string_view rest = limits.substr(found + strlen(word));
-    unsigned threads = 1;
+    unsigned product = 1;
     for (const std::string &part : splitList(rest.substr(0, rest.find('.')))) {
       long long value = 1;
       if (parseInteger(part.substr(0, part.find_first_of(" \t\n")), value))
-        threads *= unsigned(value);
+        product *= unsigned(value);
     }
-    function.maxThreads = threads < 1024 ? threads : 1024;
-  }
+    return product;
+  };
+  for (const char *word : {".maxntid", ".reqntid"})
+    if (std::optional<unsigned> threads = multiply(word))
+      function.maxThreads = *threads < 1024 ? *threads : 1024;
+  function.clusterBlocks = multiply(".reqnctapercluster").value_or(1);
 }
 
 bool TextParser::parseFunction(std::string_view header, unsigned first) {

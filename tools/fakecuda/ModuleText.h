@@ -37,6 +37,7 @@ struct FunctionText {
   unsigned line = 0;
   std::vector<Variable> parameters, results;
   unsigned maxThreads = 1024;
+  unsigned clusterBlocks = 1;
   std::vector<Item> body;
 };
 

@@ -72,6 +72,10 @@ enum class Special : uint8_t {
   LaneMaskGt,
   DynamicShared,
   TotalShared,
+  ClusterId,
+  NClusterId,
+  ClusterRank,
+  ClusterSize,
   Zero,
   One
 };

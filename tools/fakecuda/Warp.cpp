@@ -75,6 +75,14 @@ uint64_t Warp::special(Special kind, unsigned lane) const {
     return launch.dynamicSharedBytes;
   case Special::TotalShared:
     return sharedBytes;
+  case Special::ClusterId:
+    return block.id[0] / block.grid.function.clusterBlocks;
+  case Special::NClusterId:
+    return launch.grid[0] / block.grid.function.clusterBlocks;
+  case Special::ClusterRank:
+    return block.rank;
+  case Special::ClusterSize:
+    return block.grid.function.clusterBlocks;
   case Special::Zero:
     return 0;
   case Special::One:
@@ -181,6 +189,7 @@ void Warp::endLanes() {
   stop(LaneState::Ended, 0, true);
   block.live -= unsigned(__builtin_popcount(mask));
   block.releaseBarriers();
+  block.cluster.release();
   // Lanes that wait for these at a collective instruction look again.
   for (unsigned lane = 0; lane < kLanes; ++lane)
     if (state[lane] == LaneState::AtCollective)

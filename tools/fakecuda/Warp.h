@@ -17,7 +17,12 @@
 namespace sardonyx::fakecuda {
 
 class Block;
+class Cluster;
 class Grid;
+
+/// What a lane waits for at the barrier of a cluster; those of a block have
+/// numbers below.
+constexpr unsigned kClusterBarrier = 16;
 
 enum class LaneState : uint8_t {
   Runs,
@@ -101,6 +106,8 @@ struct Shadow {
   int16_t writer = 0, reader = 0;
   uint16_t pending = 0; ///< Unfinished copies that will write here.
   uint16_t reading = 0; ///< Unfinished stores in bulk that will read here.
+  /// Block::clusterEpoch when another block of the cluster read it last.
+  uint32_t outsideEpoch = 0;
   bool atomic = false;
 };
 
@@ -141,12 +148,18 @@ struct ThreadStores {
 /// One block with its shared memory.
 class Block {
 public:
-  Block(Grid &grid, std::array<uint32_t, 3> id);
+  Block(Grid &grid, std::array<uint32_t, 3> id, Cluster &cluster,
+        unsigned rank);
 
-  /// Runs to the end; `fault` tells whether it came there.
-  void run();
+  /// Gives each warp its turn; `fault` tells whether one may not go on. Returns
+  /// whether any could run.
+  bool runTurn();
+  void reportDeadlock();
   bool touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
              Touch kind);
+  /// The same of a warp of another block of the cluster, which reads.
+  bool touchFromOutside(Warp &reader, unsigned lane, uint32_t offset,
+                        unsigned bytes);
   void markPending(uint32_t offset, unsigned bytes, int by);
   void markReading(const BulkStore &store, int by);
   /// Whether no unfinished store in bulk reads there; a fault if one does.
@@ -162,22 +175,42 @@ public:
   Grid &grid;
   const Program &program;
   std::array<uint32_t, 3> id;
+  Cluster &cluster;
+  unsigned rank; ///< In the cluster.
   unsigned threads;
   std::vector<char> shared, local;
   std::vector<Shadow> shadow;
   std::vector<Warp> warps;
-  /// The last stands for the barrier of a cluster, which is one block here.
-  std::array<Barrier, 17> barriers;
+  std::array<Barrier, kClusterBarrier> barriers;
   std::map<uint64_t, Mbarrier> mbarriers;
   std::vector<ThreadCopies> copies;
   std::vector<ThreadStores> stores;
   uint32_t epoch = 1;
+  uint32_t clusterEpoch = 1; ///< `epoch` after the last barrier of the cluster.
   unsigned live = 0;
+  uint64_t steps = 0;
   std::string fault;
+};
+
+/// Blocks that run at the same time and read each other's shared memory.
+class Cluster {
+public:
+  Cluster(Grid &grid, std::array<uint32_t, 3> first, unsigned size);
+
+  /// Runs all blocks to their end, or returns what keeps one from it.
+  std::string run();
+  /// The lanes of warp.mask wait at the barrier of the cluster.
+  void arrive(Warp &warp);
+  void release();
+
+  std::vector<std::unique_ptr<Block>> blocks;
 
 private:
-  void reportDeadlock();
+  unsigned arrived = 0; ///< Threads at the barrier.
 };
+
+/// Loads elements of so many bytes of any block's shared memory.
+Handler findClusterLoad(size_t bytes, bool isSigned);
 
 /// A launch.
 class Grid {
