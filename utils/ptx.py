@@ -51,6 +51,11 @@ FORMS = {
         "g (float16[128, 3072] x, float16[3072, 768] w) => (float16[128, 768] y) { y = MatMul (x, w) }",
         {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n64k16": 4}},
     ),
+    "product of f16 whose rows clusters reduce": (
+        "g (float16[128, 768] x, float16[768, 768] w, float16[128, 768] r, float16[768] s, float16[768] b) => (float16[128, 768] y) "
+        "{ p = MatMul (x, w) q = Add (p, r) y = LayerNormalization (q, s, b) }",
+        {"sm_80": TILES, "sm_90a": {**TILES, ".reqnctapercluster 8": 1, "barrier.cluster.wait": 2, "mapa.shared::cluster": 2, "ld.shared::cluster": 2}},
+    ),
     "product of bytes": (
         "g (uint8[n, 512] x, int8[512, 256] w) => (int32[n, 256] y) { y = MatMulInteger (x, w) }",
         {"mma.sync": 8},

@@ -39,6 +39,8 @@ inline constexpr llvm::StringLiteral kPlanAttr = "nv.plan";
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
 inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
 inline constexpr llvm::StringLiteral kBlocksAttr = "nv.blocks";
+/// So many neighbouring blocks are a cluster.
+inline constexpr llvm::StringLiteral kClusterAttr = "nv.cluster";
 inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";
 inline constexpr llvm::StringLiteral kNodeAttr = "nv.node";

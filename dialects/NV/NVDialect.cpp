@@ -128,7 +128,7 @@ LogicalResult
 MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                        ProductForm form, int64_t tileM, int64_t tileN,
                        int64_t tileK, int64_t partM, int64_t partN,
-                       int64_t stages, int64_t split) {
+                       int64_t stages, int64_t split, int64_t cluster) {
   const int64_t rows = form == ProductForm::Mma ? 16 : 4;
   const int64_t cols = form == ProductForm::Mma ? 16 : 4;
   auto divides = [](int64_t size, int64_t whole) {
@@ -157,6 +157,14 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "2 to 8 stages are possible; got " << stages;
   if (split < 1 || split > 64)
     return emitError() << "1 to 64 blocks can share a tile; got " << split;
+  if (cluster < 1 || cluster > kMostOfCluster)
+    return emitError() << "1 to " << kMostOfCluster
+                       << " blocks are a cluster; got " << cluster;
+  if (cluster > 1 && cluster % split)
+    return emitError() << "a cluster of " << cluster
+                       << " blocks is not of tiles that " << split << " share";
+  if (cluster > 1 && form != ProductForm::Mma)
+    return emitError() << "clusters multiply by mma";
   return success();
 }
 

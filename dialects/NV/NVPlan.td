@@ -35,6 +35,10 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
     copied there. With `split` > 1 so many blocks share the products along K of a tile, and their
     sums are added up, in this order, by a kernel of their own.
 
+    With `cluster` > 1 so many blocks, which run at the same time, have the sums of
+    whole rows, those of all `split` parts. They compute what reduces the rows, and
+    read each other's sums where these lie: in shared memory.
+
     ```mlir
     #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
         tile_k = 64, part_m = 64, part_n = 64, stages = 3>
@@ -44,11 +48,13 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
     EnumParameter<NV_ProductForm>:$form,
     "int64_t":$tile_m, "int64_t":$tile_n, "int64_t":$tile_k,
     "int64_t":$part_m, "int64_t":$part_n, "int64_t":$stages,
-    DefaultValuedParameter<"int64_t", "1">:$split
+    DefaultValuedParameter<"int64_t", "1">:$split,
+    DefaultValuedParameter<"int64_t", "1">:$cluster
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    bool hasClusters() const { return getCluster() > 1; }
     bool isMma() const { return getForm() == ProductForm::Mma; }
     bool isWgmma() const { return getForm() == ProductForm::Wgmma; }
     /// Threads of a block that multiply.
@@ -63,6 +69,8 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
       return countWorkers() + (isWgmma() ? kWarpgroup : 0);
     }
     static constexpr int64_t kWarpgroup = 128;
+    /// Blocks of a cluster that each device of capability 9.0 or more runs.
+    static constexpr int64_t kMostOfCluster = 8;
   }];
 }
 

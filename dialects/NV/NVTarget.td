@@ -65,6 +65,9 @@ def NV_TargetAttr : AttrDef<NV_Dialect, "Target", [
     /// Whether a kernel may begin before the one before it has ended, and wait
     /// for that itself (griddepcontrol).
     bool hasEarlyStarts() const { return getSm() >= 90; }
+    /// Whether some blocks run at the same time and read each other's shared
+    /// memory (clusters).
+    bool hasClusters() const { return getSm() >= 90; }
     /// Whether warpgroups multiply what lies in shared memory (wgmma).
     bool hasWgmma() const { return getSm() == 90 && getFeature() == "a"; }
   }];

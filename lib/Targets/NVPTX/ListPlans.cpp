@@ -53,10 +53,15 @@ static void listProductPlans(Operation *op, TargetAttr target,
       auto plan = MatmulPlanAttr::get(
           op->getContext(), tiles.getForm(), tiles.getTileM(), tiles.getTileN(),
           tiles.getTileK(), tiles.getPartM(), tiles.getPartN(),
-          tiles.getStages(), split);
+          tiles.getStages(), split, /*cluster=*/1);
       if (whyNot(op, plan, target).empty())
         plans.push_back(plan);
     }
+  auto matmul = dyn_cast<sdx::MatmulOp>(op);
+  std::optional<MatmulPlanAttr> clusters =
+      matmul ? findCluster(matmul, target) : std::nullopt;
+  if (clusters && whyNot(op, *clusters, target).empty())
+    plans.push_back(*clusters);
 }
 
 static void listAttentionPlans(sdx::AttentionOp op, TargetAttr target,

@@ -58,7 +58,9 @@ static SmallVector<scf::ParallelOp> findLoops(func::FuncOp kernel) {
     return {};
   for (Operation &op : kernel.front()) {
     if (auto loop = dyn_cast<scf::ParallelOp>(op)) {
-      if (!loop->hasAttr(kThreadsAttr) || loop.getNumLoops() != 1 ||
+      // A cluster's blocks begin at a multiple of its size.
+      if (!loop->hasAttr(kThreadsAttr) || loop->hasAttr(kClusterAttr) ||
+          loop.getNumLoops() != 1 ||
           !isConstantIntValue(loop.getLowerBound()[0], 0) ||
           !isConstantIntValue(loop.getStep()[0], 1))
         return {};

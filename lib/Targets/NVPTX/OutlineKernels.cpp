@@ -69,6 +69,10 @@ public:
       blocks = wanted.getInt();
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     device.getI32IntegerAttr(blocks));
+    if (auto cluster = loop->getAttrOfType<IntegerAttr>(nv::kClusterAttr))
+      kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                      device.getDenseI32ArrayAttr(
+                          {static_cast<int32_t>(cluster.getInt()), 1, 1}));
     std::string node = sdx::describeOrigin(loc);
     if (node.empty())
       node = describeNode(loc);

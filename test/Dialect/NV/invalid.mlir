@@ -35,6 +35,21 @@ module attributes {nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 6
 
 // -----
 
+// expected-error @below {{1 to 8 blocks are a cluster; got 12}}
+module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, cluster = 12>} {}
+
+// -----
+
+// expected-error @below {{a cluster of 6 blocks is not of tiles that 4 share}}
+module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, split = 4, cluster = 6>} {}
+
+// -----
+
+// expected-error @below {{clusters multiply by mma}}
+module attributes {nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 4, stages = 2, cluster = 2>} {}
+
+// -----
+
 func.func @shared() {
   // expected-error @below {{is a row of bytes in the block's memory, memref<Nxi8, #gpu.address_space<workgroup>>; got 'memref<64xi8>'}}
   %0 = nv.shared_memory : memref<64xi8>

@@ -116,7 +116,8 @@ def NVFuseIntoProducts : Pass<"nv-fuse-into-products", "::mlir::ModuleOp"> {
     nothing else reads, and the reductions of rows that make its left-hand side,
     if only such products read them. Each of these then computes the rows. A
     kernel that reduces rows of a product whose sums blocks will share becomes
-    one with it, in which it adds these up. Kernels of several products of the
+    one with it, in which it adds these up, and so does one behind a product
+    whose blocks will be in clusters that have whole rows. Kernels of several products of the
     same rows get `nv.together`, their number.
 
     ```mlir

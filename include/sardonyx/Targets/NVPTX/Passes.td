@@ -64,6 +64,11 @@ def NVLowerMatmul : Pass<"nv-lower-matmul", "::mlir::func::FuncOp"> {
     their number is open there is code for both, and the host starts what is
     right for it.
 
+    What reduces rows of the result is computed by another loop over blocks, which
+    reads the sums from memory. Where the plan has a `cluster` its blocks have the
+    sums of whole rows in their shared memory, and each reduces some of the rows:
+    the loop is one, with `nv.cluster`.
+
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf16>, tensor<64x32xf16>) outs(%zeros)
     // becomes

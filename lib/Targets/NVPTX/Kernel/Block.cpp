@@ -183,6 +183,23 @@ Value nv::loadAt(ImplicitLocOpBuilder &b, Value memref, Value index) {
   return LLVM::LoadOp::create(b, type, addressOf(b, memref, index));
 }
 
+void nv::joinCluster(ImplicitLocOpBuilder &b) {
+  NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
+}
+
+Value nv::loadFromCluster(ImplicitLocOpBuilder &b, Value memref, Value index,
+                          Value rank) {
+  auto type = cast<MemRefType>(memref.getType()).getElementType();
+  auto pointer = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  Value number = arith::IndexCastOp::create(b, b.getI32Type(), rank);
+  Value address =
+      NVVM::MapaOp::create(b, pointer, addressOf(b, memref, index), number);
+  return LLVM::LoadOp::create(b, type, address);
+}
+
 bool nv::canPrefetch(Operation *op) {
   // LLVM knows the instruction from there on.
   constexpr int64_t kPtxVersion = 80;

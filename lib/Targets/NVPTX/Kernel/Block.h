@@ -82,6 +82,15 @@ mlir::Value addressOf(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
 mlir::Value loadAt(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                    mlir::Value index);
 
+/// Waits until all threads of the blocks of a cluster are here. What they have
+/// written to shared memory before each of them reads afterwards.
+void joinCluster(mlir::ImplicitLocOpBuilder &b);
+
+/// Element `index`, counted from the first, of what is in block number `rank`
+/// of the cluster where the shared memory `memref` is in this one.
+mlir::Value loadFromCluster(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
+                            mlir::Value index, mlir::Value rank);
+
 /// Whether code of `op` can ask for memory before its kernel may use it.
 bool canPrefetch(mlir::Operation *op);
 

@@ -11,7 +11,8 @@
 // the normalisation of rows, which each product that reads them then does.
 //
 // Where blocks share the sums of a product, the kernel of the rows behind it
-// adds up what they have.
+// adds up what they have. Where clusters of blocks have whole rows of sums,
+// they reduce them, too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,7 +81,7 @@ static bool isPossible(func::FuncOp kernel) {
 }
 
 /// Whether a kernel is around one product, of matrices of known sizes, whose
-/// sums blocks share.
+/// sums blocks share, or whose rows clusters have.
 static bool sharesSums(func::FuncOp kernel) {
   auto op = findProduct<sdx::MatmulOp>(kernel);
   if (!op || !op.getInit().getType().hasStaticShape() || op.isBatched() ||
@@ -90,7 +91,8 @@ static bool sharesSums(func::FuncOp kernel) {
     return false;
   TargetAttr target = getTargetOrDefault(kernel);
   std::optional<MatmulPlanAttr> plan = choosePlan(op, target);
-  return !chooseFewRows(op, target) && plan && plan->getSplit() > 1;
+  return !chooseFewRows(op, target) && plan &&
+         (plan->getSplit() > 1 || chooseCluster(op, *plan, target));
 }
 
 /// Whether what follows such a product in its kernel reduces its rows.
@@ -103,7 +105,10 @@ static bool canReduceSums(func::FuncOp kernel) {
   SmallVector<Value> results;
   for (const KernelBody::Output &output : body.getOutputs())
     results.push_back(output.tensor);
-  return points.canEvaluate(op.getInit()) && rows.isPossible(results);
+  std::optional<MatmulPlanAttr> plan =
+      choosePlan(op, getTargetOrDefault(kernel));
+  return plan && (plan->getSplit() > 1 || plan->hasClusters()) &&
+         points.canEvaluate(op.getInit()) && rows.isPossible(results);
 }
 
 /// Whether a kernel does nothing but reduce rows and what goes with it.

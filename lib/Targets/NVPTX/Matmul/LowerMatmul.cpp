@@ -37,6 +37,8 @@ public:
                       getProductTypes(op), plan, body),
         matmul(op) {}
 
+  bool hasClusters() const { return plan.hasClusters(); }
+  int64_t countThreads() const { return plan.countThreads(); }
   /// Only where `condition` holds.
   void onlyIf(Value condition) { isWanted = condition; }
 
@@ -139,23 +141,20 @@ struct LowerMatmulPass : sardonyx::impl::NVLowerMatmulBase<LowerMatmulPass> {
   }
 
 private:
-  static bool hasRows(func::FuncOp func) {
-    return llvm::any_of(
-        func.getOps<linalg::GenericOp>(),
-        [](linalg::GenericOp op) { return op.getNumReductionLoops() != 0; });
-  }
-
   /// Reductions of the result's rows read the sums of all parts.
   void lowerBeforeRows(func::FuncOp func, sdx::MatmulOp op,
                        MatmulKernel &product, KernelBody &body) {
     RowsKernel rows(llvm::to_vector(func.getOps<linalg::GenericOp>()), body);
     rows.declare(op->getResult(0),
                  [&](ImplicitLocOpBuilder &b, ValueRange index) {
-                   return product.emitSum(b, index);
+                   return product.hasClusters() ? product.loadSum(b, index)
+                                                : product.emitSum(b, index);
                  });
     SmallVector<Value> results;
     for (const KernelBody::Output &output : body.getOutputs())
       results.push_back(output.tensor);
+    if (product.hasClusters())
+      return lowerClusters(op, product, rows, body, results);
     const bool isPossible = !op.isBatched() &&
                             op.getInit().getType().hasStaticShape() &&
                             product.canLeaveSums() && rows.isPossible(results);
@@ -164,6 +163,21 @@ private:
       product.emitSumsOfParts(b);
       rows.emit(b);
       product.freeSums(b);
+    });
+  }
+
+  /// The blocks of a cluster have whole rows of sums, and reduce them.
+  void lowerClusters(sdx::MatmulOp op, MatmulKernel &product, RowsKernel &rows,
+                     KernelBody &body, ArrayRef<Value> results) {
+    const bool isPossible = product.canLeaveSums() &&
+                            rows.isPossible(results) &&
+                            rows.readsOwnRows(op->getResult(0));
+    lower(body, isPossible, [&](ImplicitLocOpBuilder &b) {
+      product.emitClusters(b, [&](Value thread, Value first, int64_t step,
+                                  int64_t count, Value end) {
+        rows.emitRowsOfWarps(b, thread, product.countThreads(), first, step,
+                             count, end);
+      });
     });
   }
 

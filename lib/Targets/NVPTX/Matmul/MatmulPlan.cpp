@@ -179,7 +179,7 @@ static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
                                             std::max<int64_t>(most, 1));
   return MatmulPlanAttr::get(type.getContext(), form, chosen->m, chosen->n,
                              depth, chosen->partM, chosen->partN,
-                             chosen->stages, split);
+                             chosen->stages, split, /*cluster=*/1);
 }
 
 /// The same of tiles for warpgroups. Small ones are shared by blocks before
@@ -212,7 +212,7 @@ static MatmulPlanAttr chooseWarpgroups(Type type, int64_t pairs, int64_t m,
       std::clamp<int64_t>((wanted + blocks / 2) / blocks, 1, mostSplits);
   return MatmulPlanAttr::get(type.getContext(), ProductForm::Wgmma, chosen->m,
                              chosen->n, depth, 64, chosen->n, chosen->stages,
-                             split);
+                             split, /*cluster=*/1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -398,7 +398,8 @@ bool nv::wantsSignedBytes(sdx::MatmulOp op, TargetAttr target) {
          whyNoWarpgroups(op, types, target).empty();
 }
 
-std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
+static std::optional<MatmulPlanAttr> chooseTiles(Operation *op,
+                                                 TargetAttr target) {
   std::optional<ProductForm> form = findForm(op);
   if (!form)
     return std::nullopt;
@@ -414,6 +415,17 @@ std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
                 target);
 }
 
+std::optional<MatmulPlanAttr> nv::choosePlan(Operation *op, TargetAttr target) {
+  std::optional<MatmulPlanAttr> plan = chooseTiles(op, target);
+  auto matmul = dyn_cast<sdx::MatmulOp>(op);
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  if (!plan || !matmul || !kernel || !hasRows(kernel))
+    return plan;
+  std::optional<MatmulPlanAttr> clusters = chooseCluster(matmul, *plan, target);
+  return clusters && whyNoClusters(op, *clusters, target).empty() ? clusters
+                                                                  : plan;
+}
+
 SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
   SmallVector<MatmulPlanAttr> plans;
   std::optional<ProductForm> form = findForm(op);
@@ -425,7 +437,7 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
     for (const Tiles &tiles : choices)
       plans.push_back(MatmulPlanAttr::get(op->getContext(), by, tiles.m,
                                           tiles.n, depth, tiles.partM,
-                                          tiles.partN, tiles.stages, 1));
+                                          tiles.partN, tiles.stages, 1, 1));
   };
   if (*form == ProductForm::Mma)
     add(ProductForm::Mma, kMapRowBytes / bytes, kMmaTiles);
@@ -437,7 +449,7 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
     for (const WarpgroupTiles &tiles : kWarpgroupTiles)
       plans.push_back(MatmulPlanAttr::get(
           op->getContext(), ProductForm::Wgmma, tiles.m, tiles.n,
-          kMapRowBytes / bytes, kGroupRows, tiles.n, tiles.stages, 1));
+          kMapRowBytes / bytes, kGroupRows, tiles.n, tiles.stages, 1, 1));
   return plans;
 }
 
@@ -521,6 +533,9 @@ std::string nv::whyNot(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
              !(types.lhs.isF32() && plan.getForm() == ProductForm::Fma)) {
     return ("what it multiplies goes by " + stringifyProductForm(form)).str();
   }
+  if (plan.hasClusters())
+    if (std::string reason = whyNoClusters(op, plan, target); !reason.empty())
+      return reason;
   // Pieces of packed weights are a step's.
   if (isa<sdx::DequantMatmulOp>(op) && plan.getTileK() != chosen->getTileK())
     return "tile_k is " + std::to_string(chosen->getTileK());

@@ -47,9 +47,23 @@ int64_t reachOf(ConvOp op, int64_t dim);
 /// whose weights are unpacked to the type of the other side.
 ProductTypes getProductTypes(mlir::Operation *op);
 
-/// The tiles that are chosen for a product, or none.
+/// The tiles that are chosen for a product, or none. Where its kernel reduces
+/// its rows blocks may be in clusters.
 std::optional<MatmulPlanAttr> choosePlan(mlir::Operation *op,
                                          TargetAttr target);
+/// Whether a kernel reduces anything.
+bool hasRows(mlir::func::FuncOp kernel);
+/// The tiles by which clusters of blocks compute whole rows of a product, if
+/// there are any.
+std::optional<MatmulPlanAttr> findCluster(sdx::MatmulOp op, TargetAttr target);
+/// The same where that is faster than `instead` and a kernel that reduces the
+/// rows.
+std::optional<MatmulPlanAttr>
+chooseCluster(sdx::MatmulOp op, MatmulPlanAttr instead, TargetAttr target);
+/// Why the kernel of a product has no clusters by `plan`, the end of a
+/// sentence; empty where it has.
+std::string whyNoClusters(mlir::Operation *op, MatmulPlanAttr plan,
+                          TargetAttr target);
 /// All tiles of the tables that there are for a product, in all forms; some may
 /// not fit.
 llvm::SmallVector<MatmulPlanAttr> listTiles(mlir::Operation *op,

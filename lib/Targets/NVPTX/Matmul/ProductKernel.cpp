@@ -78,6 +78,48 @@ void ProductKernel::emitBlocks(ImplicitLocOpBuilder &b, bool hasPartials) {
     emitBlock(b, loop.getInductionVars()[0]);
 }
 
+/// The blocks of a cluster have the tiles of some rows, all of their columns,
+/// and leave the sums in shared memory. Of these rows each computes every so
+/// many-th.
+void ProductKernel::emitClusters(ImplicitLocOpBuilder &b, EmitRows emitRows) {
+  Indices i(b);
+  const int64_t cluster = plan.getCluster();
+  sizes = findSizes(b);
+  rows = i.ceilDiv(sizes.m, plan.getTileM());
+  cols = i.ceilDiv(sizes.n, plan.getTileN());
+  steps = i.ceilDiv(sizes.k, plan.getTileK());
+  OpBuilder::InsertionGuard guard(b);
+  scf::ParallelOp loop = startBlocks(b, i.mul(rows, cluster),
+                                     plan.countThreads(), op.getKernelName());
+  loop->setAttr(kClusterAttr, b.getI64IntegerAttr(cluster));
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value number = loop.getInductionVars()[0];
+  const Item item = findItem(b, number);
+  tile = createTile(types, plan, thread);
+  emitProduct(b, item.from, item.to);
+  joinCluster(b);
+  emitRows(thread, i.add(row0, i.rem(number, cluster)), cluster,
+           llvm::divideCeil(plan.getTileM(), cluster),
+           arith::MinSIOp::create(b, sizes.m, i.add(row0, plan.getTileM())));
+  // A block's memory is there until the others have read it.
+  joinCluster(b);
+}
+
+Value ProductKernel::loadSum(ImplicitLocOpBuilder &b, ValueRange index) {
+  Indices i(b);
+  Value r = b.createOrFold<arith::SubIOp>(index[0], row0);
+  Value c = i.rem(index[1], plan.getTileN());
+  Value at = i.add(i.mul(r, sumCols()), c);
+  Value first = i.mul(i.div(index[1], plan.getTileN()), plan.getSplit());
+  Value total;
+  for (int64_t part = 0; part < plan.getSplit(); ++part) {
+    Value sum = loadFromCluster(b, sumTile, at, i.add(first, part));
+    total = total ? addSums(b, total, sum) : sum;
+  }
+  PointEvaluator::Point point;
+  return finishSum(b, total, index[1], index, point);
+}
+
 /// Which tile of which pair has this number. Large tiles go down some rows
 /// before the next column, so that those of blocks that run at a time are few:
 /// they stay in the L2 cache.
@@ -116,7 +158,7 @@ ProductKernel::Item ProductKernel::findItem(ImplicitLocOpBuilder &b,
   findTile(b, i.div(number, plan.getSplit()));
   item.from = i.constant(0);
   item.to = steps;
-  if (partials) {
+  if (plan.getSplit() > 1) {
     Value stepsOfPart = i.ceilDiv(steps, plan.getSplit());
     item.from = i.mul(item.part, stepsOfPart);
     item.to = arith::MinSIOp::create(b, steps, i.add(item.from, stepsOfPart));

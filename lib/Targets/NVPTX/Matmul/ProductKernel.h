@@ -48,6 +48,17 @@ public:
   mlir::Value emitSum(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange index);
   void freeSums(mlir::ImplicitLocOpBuilder &b);
 
+  /// Puts the loop over the blocks at the builder's place, where those of a
+  /// cluster have whole rows. In their code `emitRows` says what is computed of
+  /// rows `first`, `first` + `step` and so on, `count` of them or fewer, those
+  /// below `end`, by this `thread`. The product at a position of such a row,
+  /// [M,N], is what `loadSum` says there.
+  using EmitRows =
+      llvm::function_ref<void(mlir::Value thread, mlir::Value first,
+                              int64_t step, int64_t count, mlir::Value end)>;
+  void emitClusters(mlir::ImplicitLocOpBuilder &b, EmitRows emitRows);
+  mlir::Value loadSum(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange index);
+
 protected:
   /// The sizes of all matrices, and how many pairs there are.
   struct Sizes {

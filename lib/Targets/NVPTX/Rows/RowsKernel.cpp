@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -86,6 +87,14 @@ void RowsKernel::useStaticSizes(ImplicitLocOpBuilder &b) {
     sizes.push_back(Indices(b).constant(size));
 }
 
+/// The product of the sizes of a row.
+int64_t RowsKernel::countColumns() const {
+  int64_t length = 1;
+  for (Value size : ArrayRef(sizes).drop_front(rowDims))
+    length *= *getConstantIntValue(size);
+  return length;
+}
+
 void RowsKernel::emit(ImplicitLocOpBuilder &b) {
   Indices i(b);
   Value rows = i.constant(1);
@@ -127,9 +136,7 @@ void RowsKernel::emitRows(ImplicitLocOpBuilder &b, Value ofBlock, int64_t rows,
   Indices i(b);
   outputs.assign(of.begin(), of.end());
   useStaticSizes(b);
-  int64_t length = 1;
-  for (Value size : ArrayRef(sizes).drop_front(rowDims))
-    length *= *getConstantIntValue(size);
+  const int64_t length = countColumns();
   cols = i.constant(length);
   width = chooseWidth();
   group = kThreads;
@@ -144,6 +151,54 @@ void RowsKernel::emitRows(ImplicitLocOpBuilder &b, Value ofBlock, int64_t rows,
   emitRow(b, loop.getInductionVar());
   // The next row's sums have the same memory.
   gpu::BarrierOp::create(b);
+}
+
+bool RowsKernel::readsOwnRows(Value tensor) {
+  if (!reducesLast(tensor))
+    return false;
+  // What is made of it, element by element.
+  SetVector<Value> made;
+  made.insert(tensor);
+  for (unsigned at = 0; at < made.size(); ++at)
+    for (OpOperand &use : made[at].getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<bufferization::MaterializeInDestinationOp>(user))
+        continue;
+      auto op = dyn_cast<linalg::GenericOp>(user);
+      if (!op || !op.getMatchingIndexingMap(&use).isIdentity())
+        return false;
+      for (auto [number, result] : llvm::enumerate(op.getResults()))
+        if (op.getMatchingIndexingMap(op.getDpsInitOperand(number))
+                .isIdentity())
+          made.insert(result);
+        else if (op.getNumReductionLoops() == 0)
+          return false;
+    }
+  return true;
+}
+
+void RowsKernel::emitRowsOfWarps(ImplicitLocOpBuilder &b, Value ofBlock,
+                                 int64_t threads, Value first, int64_t step,
+                                 int64_t count, Value end) {
+  Indices i(b);
+  outputs.assign(body.getOutputs().begin(), body.getOutputs().end());
+  useStaticSizes(b);
+  const int64_t length = countColumns();
+  cols = i.constant(length);
+  width = chooseWidth();
+  group = kWarp;
+  chooseKept(length);
+  thread = ofBlock;
+  lane = i.rem(thread, kWarp);
+  Value warp = i.div(thread, kWarp);
+  const int64_t warps = threads / kWarp;
+  auto loop = scf::ForOp::create(b, warp, i.constant(count), i.constant(warps));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value row = i.add(first, i.mul(loop.getInductionVar(), step));
+  auto some = scf::IfOp::create(b, i.less(row, end), /*withElseRegion=*/false);
+  b.setInsertionPoint(some.thenYield());
+  emitRow(b, row);
 }
 
 /// Parallel loops first, and results that have one element for each of their

@@ -60,6 +60,17 @@ public:
   void emitRows(mlir::ImplicitLocOpBuilder &b, mlir::Value thread, int64_t rows,
                 llvm::ArrayRef<KernelBody::Output> outputs);
 
+  /// Whether `ops` read `tensor`, [M,N], nowhere but in the row that they
+  /// compute, and rows are those of `tensor`. After `isPossible`.
+  bool readsOwnRows(mlir::Value tensor);
+  /// In the code of a block, of which this is `thread` of `threads`, whole
+  /// warps: has each warp compute one of the rows `first`, `first` + `step` and
+  /// so on, `count` of them or fewer, those below `end`, and then another one.
+  /// All sizes are known.
+  void emitRowsOfWarps(mlir::ImplicitLocOpBuilder &b, mlir::Value thread,
+                       int64_t threads, mlir::Value first, int64_t step,
+                       int64_t count, mlir::Value end);
+
 private:
   using Point = PointEvaluator::Point;
 
@@ -72,6 +83,7 @@ private:
 
   bool isRowReduction(mlir::linalg::GenericOp op);
   bool hasLength();
+  int64_t countColumns() const;
   int64_t chooseGroup(std::optional<int64_t> length) const;
   int64_t chooseWidth();
   void chooseKept(std::optional<int64_t> length);
