@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 static const char *const kShared = ".extern .shared .align 16 .b8 dynamic[];";
-static const char *const kFour = ".explicitcluster\n.reqnctapercluster 4, 1, 1\n";
+static const char *const kFour =
+    ".explicitcluster\n.reqnctapercluster 4, 1, 1\n";
 static const char *const kJoin =
     "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
 
@@ -27,7 +28,8 @@ static std::string readNext(const std::string &between,
   )" + between +
          "mapa.shared::cluster.u64 %rd4, %rd2, " + rank + R"(;
     ld.shared::cluster.b32 %r6, [%rd4];
-  )" + after + R"(
+  )" + after +
+         R"(
     mad.lo.s32 %r7, %r2, 64, %r1;
     mul.wide.u32 %rd5, %r7, 4;
     add.s64 %rd1, %rd1, %rd5;
@@ -56,12 +58,12 @@ TEST(Cluster, ReadsTheMemoryOfOtherBlocks) {
 
 TEST(Cluster, NamesBlocks) {
   std::vector<uint32_t> values;
-  ASSERT_EQ(run(readNext(kJoin, std::string(kJoin) +
-                                    "mov.u32 %r6, %clusterid.x;\n"
-                                    "mov.u32 %r8, %nclusterid.x;\n"
-                                    "mad.lo.s32 %r6, %r8, 10, %r6;"),
-                &values),
-            "");
+  ASSERT_EQ(
+      run(readNext(kJoin, std::string(kJoin) + "mov.u32 %r6, %clusterid.x;\n"
+                                               "mov.u32 %r8, %nclusterid.x;\n"
+                                               "mad.lo.s32 %r6, %r8, 10, %r6;"),
+          &values),
+      "");
   EXPECT_EQ(values[0], 20u);
   EXPECT_EQ(values[7 * 64], 21u);
 }
@@ -72,10 +74,10 @@ TEST(Cluster, FindsWhatNoBarrierOrders) {
   EXPECT_NE(run(readNext("bar.sync 0;", kJoin)).find("race on byte"),
             std::string::npos);
   // A word is written again while another block may read it.
-  EXPECT_NE(run(readNext(kJoin, "st.shared.b32 [%rd2], 0;\n" +
-                                    std::string(kJoin)))
-                .find("another block of the cluster read since"),
-            std::string::npos);
+  EXPECT_NE(
+      run(readNext(kJoin, "st.shared.b32 [%rd2], 0;\n" + std::string(kJoin)))
+          .find("another block of the cluster read since"),
+      std::string::npos);
   // A block that has ended has no memory.
   EXPECT_NE(run(readNext(kJoin, "")).find("of the cluster, which has ended"),
             std::string::npos);

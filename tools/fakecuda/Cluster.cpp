@@ -124,11 +124,10 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
     // All blocks have as much.
     if (!warp.access(Space::Shared, lane, offset, bytes, /*writes=*/false))
       return;
-    bool isOrdered = &block == &warp.block
-                         ? block.touch(warp, lane, offset, instruction.used,
-                                       Touch::Read)
-                         : block.touchFromOutside(warp, lane, offset,
-                                                  instruction.used);
+    bool isOrdered =
+        &block == &warp.block
+            ? block.touch(warp, lane, offset, instruction.used, Touch::Read)
+            : block.touchFromOutside(warp, lane, offset, instruction.used);
     if (!isOrdered)
       return;
     for (unsigned i = 0; i < instruction.count; ++i) {

@@ -40,10 +40,9 @@ static constexpr int64_t kFewestSteps = 4;
 static constexpr int64_t kBytesOfKernel = 128 * 1024;
 
 bool nv::hasRows(func::FuncOp kernel) {
-  return llvm::any_of(kernel.getOps<linalg::GenericOp>(),
-                      [](linalg::GenericOp op) {
-                        return op.getNumReductionLoops() != 0;
-                      });
+  return llvm::any_of(
+      kernel.getOps<linalg::GenericOp>(),
+      [](linalg::GenericOp op) { return op.getNumReductionLoops() != 0; });
 }
 
 /// Whether all that the kernel of `op` computes behind it is computed of the
@@ -98,12 +97,11 @@ std::optional<MatmulPlanAttr> nv::findCluster(sdx::MatmulOp op,
   std::optional<MatmulPlanAttr> best;
   for (int64_t n : kColumns) {
     const int64_t tiles = llvm::divideCeil(columns, n);
-    const int64_t most = MatmulPlanAttr::kMostOfCluster / std::max<int64_t>(
-                                                              tiles, 1);
+    const int64_t most =
+        MatmulPlanAttr::kMostOfCluster / std::max<int64_t>(tiles, 1);
     if (most == 0 || tiles == 0)
       continue;
-    const int64_t split =
-        std::clamp<int64_t>(steps / kFewestSteps, 1, most);
+    const int64_t split = std::clamp<int64_t>(steps / kFewestSteps, 1, most);
     if (tiles * split == 1)
       continue;
     auto plan = MatmulPlanAttr::get(op.getContext(), ProductForm::Mma, kRows, n,
@@ -115,9 +113,8 @@ std::optional<MatmulPlanAttr> nv::findCluster(sdx::MatmulOp op,
   return best;
 }
 
-std::optional<MatmulPlanAttr> nv::chooseCluster(sdx::MatmulOp op,
-                                                MatmulPlanAttr instead,
-                                                TargetAttr target) {
+std::optional<MatmulPlanAttr>
+nv::chooseCluster(sdx::MatmulOp op, MatmulPlanAttr instead, TargetAttr target) {
   std::optional<MatmulPlanAttr> plan = findCluster(op, target);
   if (!plan || instead.getForm() == ProductForm::Fma)
     return std::nullopt;
