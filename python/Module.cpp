@@ -99,7 +99,8 @@ void defineOptions(nb::module_ &m) {
       .value("f32", Precision::F32)
       .value("tf32", Precision::TF32)
       .value("f16", Precision::F16)
-      .value("bf16", Precision::BF16);
+      .value("bf16", Precision::BF16)
+      .value("bf16x3", Precision::BF16x3);
   nb::enum_<Compile>(m, "Compile")
       .value("wait", Compile::Wait)
       .value("background", Compile::Background);

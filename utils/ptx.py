@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 REGISTERS = 65536  # of a multiprocessor; a thread has 255 at most
 # What the kernels of a model are fast by: the model's text, and how often each instruction must occur at least, on all devices or
-# on those of a name.
+# on those of a name. Options of `sardonyx compile` may follow.
 WARPGROUPS = {"wgmma.mma_async": 4, "cp.async.bulk.tensor": 3, "mbarrier.try_wait": 2, "wgmma.wait_group": 2,
               "global.shared::cta.tile.bulk_group": 1, "cp.async.bulk.wait_group.read": 1, "fence.proxy.async": 1}  # fmt: skip
 HALVES = {**WARPGROUPS, "stmatrix.sync.aligned.m8n8.x4": 2}
@@ -77,6 +77,22 @@ FORMS = {
     "product of f32": (
         "g (float[n, 512] x, float[512, 256] w) => (float[n, 256] y) { y = MatMul (x, w) }",
         {"cp.async.c": 2, "fma.rn.f32": 16},
+    ),
+    "product of f32 as two bf16": (
+        "g (float[n, 512] x, float[256, 512] w) => (float[n, 256] y) { y = Gemm <transB = 1> (x, w) }",
+        {"sm_80": {**TILES, "m16n8k16.row.col.f32.bf16": 12, "fma.rn.bf16x2": 4},
+         "sm_90a": {**WARPGROUPS, "f32.bf16.bf16": 6, "fma.rn.bf16x2": 4, "fence.proxy.async": 2}},
+        "--precision", "bf16x3",
+    ),
+    "product of f32 as two bf16 in large tiles": (
+        "g (float[4096, 4096] x, float[4096, 4096] w) => (float[4096, 4096] y) { y = Gemm <transB = 1> (x, w) }",
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n256k16.f32.bf16.bf16": 6}},
+        "--precision", "bf16x3",
+    ),
+    "convolution of f32 as two bf16": (
+        "g (float[n, 64, 56, 56] x, float[64, 64, 3, 3] w) => (float[n, 64, 56, 56] y) { y = Conv <pads = [1, 1, 1, 1]> (x, w) }",
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "im2col": 1, "f32.bf16.bf16": 6}},
+        "--precision", "bf16x3",
     ),
     "attention of f16": (
         "g (float16[2, 16, 4096, 128] q, float16[2, 16, 4096, 128] k, float16[2, 16, 4096, 128] v) => (float16[2, 16, 4096, 128] y) "
@@ -171,17 +187,17 @@ def list_suite(folder, every):
 def list_forms(folder):
     """Writes the models of FORMS: {name: path}."""
     models = {}
-    for name, (text, _) in FORMS.items():
+    for name, (text, *_) in FORMS.items():
         models[name] = Path(folder) / f"{name.replace(' ', '_')}.onnxtxt"
         models[name].write_text(f'<ir_version: 10, opset_import: ["" : 23]>\n{text}')
     return models
 
 
-def assemble(sardonyx, ptxas, model, sm, folder, wanted=None):
+def assemble(sardonyx, ptxas, model, sm, folder, wanted=None, options=()):
     """(faults, kernels, most registers) of a model's kernels on a device, which must have the instructions `wanted`."""
     base = Path(folder) / f"{model.stem}-{os.urandom(4).hex()}-{sm}"
     made = subprocess.run(
-        [sardonyx, "compile", str(model), "--device", sm, "--to", "ptx", "-o", f"{base}.ptx"],
+        [sardonyx, "compile", str(model), "--device", sm, "--to", "ptx", "-o", f"{base}.ptx", *options],
         capture_output=True,
         text=True,
     )
@@ -233,7 +249,7 @@ def main():
         if not models:
             models = list_forms(folder) if args.forms else list_suite(folder, args.every)
         tasks = {
-            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder, wanted_on(name, sm) if args.forms else None)
+            (name, sm): pool.submit(assemble, sardonyx, ptxas, path, sm, folder, *((wanted_on(name, sm), FORMS[name][2:]) if args.forms else ()))
             for name, path in models.items()
             for sm in args.sm.split(",")
         }

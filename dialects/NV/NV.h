@@ -49,6 +49,13 @@ inline constexpr llvm::StringLiteral kSharedAttr = "nv.shared";
 inline constexpr llvm::StringLiteral kWaitsAttr = "nv.waits";
 /// Of a product of f32: its operands may be rounded to tf32.
 inline constexpr llvm::StringLiteral kTF32Attr = "nv.tf32";
+/// The same: each operand may be taken as the sum of two bf16.
+inline constexpr llvm::StringLiteral kBF16x3Attr = "nv.bf16x3";
+
+/// Whether tensor cores may compute a product of f32.
+inline bool mayRound(mlir::Operation *product) {
+  return product->hasAttr(kTF32Attr) || product->hasAttr(kBF16x3Attr);
+}
 
 /// The device that a name as "sm_90a" stands for, all that is known of it
 /// filled in; null for what is no such name, and for devices before sm_80.

@@ -71,14 +71,15 @@ SDX_API void sdx_options_set_numerics(sdx_options *options,
 
 /** What operands of products and convolutions of f32 may be rounded to where
     that is faster: to 11 bits (TF32, on devices), to f16, which ends at 65504,
-    or to bf16. Sums stay f32. Processors take bf16 where they multiply such
-    numbers, and f16 for weights that come from memory for few rows. The default
-    is SDX_PRECISION_F32. */
+    to bf16, or to the sum of two bf16 (BF16X3, on devices). Sums stay f32.
+   Processors take bf16 where they multiply such numbers, and f16 for weights
+   that come from memory for few rows. The default is SDX_PRECISION_F32. */
 typedef enum sdx_precision {
   SDX_PRECISION_F32 = 0,
   SDX_PRECISION_TF32 = 1,
   SDX_PRECISION_F16 = 2,
-  SDX_PRECISION_BF16 = 3
+  SDX_PRECISION_BF16 = 3,
+  SDX_PRECISION_BF16X3 = 4
 } sdx_precision;
 /** Loading fails where `precision` is none of these. */
 SDX_API void sdx_options_set_precision(sdx_options *options,

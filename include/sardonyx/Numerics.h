@@ -43,6 +43,9 @@ enum class Precision {
   /// range of f32), and are kept so in memory.
   F16,
   BF16,
+  /// An operand is the sum of two bf16, together 16 bits with the range of f32;
+  /// of the four products of their parts the one of both low ones is left out.
+  BF16x3,
 };
 
 } // namespace sardonyx

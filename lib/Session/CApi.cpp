@@ -66,7 +66,8 @@ void sdx_options_set_precision(sdx_options *options, sdx_precision precision) {
   static_assert(int(Precision::F32) == SDX_PRECISION_F32 &&
                 int(Precision::TF32) == SDX_PRECISION_TF32 &&
                 int(Precision::F16) == SDX_PRECISION_F16 &&
-                int(Precision::BF16) == SDX_PRECISION_BF16);
+                int(Precision::BF16) == SDX_PRECISION_BF16 &&
+                int(Precision::BF16x3) == SDX_PRECISION_BF16X3);
   options->options.precision = Precision(precision);
 }
 void sdx_options_set_memory_limit(sdx_options *options, int64_t bytes) {

@@ -39,7 +39,8 @@ llvm::cl::ValuesClass sardonyx::getPrecisionValues() {
       clEnumValN(Precision::F32, "f32", "operands as they are"),
       clEnumValN(Precision::TF32, "tf32", "operands rounded to 11 bits"),
       clEnumValN(Precision::F16, "f16", "operands rounded to f16"),
-      clEnumValN(Precision::BF16, "bf16", "operands rounded to bf16"));
+      clEnumValN(Precision::BF16, "bf16", "operands rounded to bf16"),
+      clEnumValN(Precision::BF16x3, "bf16x3", "operands as sums of two bf16"));
 }
 
 static Attribute describe(Builder &b, const Image &image) {

@@ -48,7 +48,7 @@ class ExecutionOrder(enum.IntEnum):
 _PLANNED = "memory is planned when the model is compiled"
 _NUMERICS = ("exact", "f32", "fast")
 _COMPILES = ("wait", "background")
-_PRECISIONS = ("f32", "tf32", "f16", "bf16")
+_PRECISIONS = ("f32", "tf32", "f16", "bf16", "bf16x3")
 _KINDS = {"range": 1, "moments": 2, "bits": 4, "channels": 8, "gram": 16}
 _pool_size: int | None = None
 
@@ -162,8 +162,8 @@ class SessionOptions(Options):
         "f32",
         anything,
         "What operands of products and convolutions of f32 may be rounded to where that is faster: 'tf32' "
-        "(11 bits, the range of f32), 'f16' (11 bits, up to 65504), 'bf16' (8 bits). Sums and what is no such operand stay "
-        "f32. Processors take 'bf16' where they multiply such numbers, 'f16' for weights that come from memory for few rows, "
+        "(11 bits, the range of f32), 'f16' (11 bits, up to 65504), 'bf16' (8 bits), 'bf16x3' (two bf16 together, 16 bits). Sums "
+        "and what is no such operand stay f32. Processors take 'bf16' where they multiply such numbers, 'f16' for weights that come from memory for few rows, "
         "and compute in f32 otherwise.",
     )
     split_floats = Attribute[Optional[bool]](

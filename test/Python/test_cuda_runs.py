@@ -85,7 +85,7 @@ def test_precision(script):
             options.precision = precision
             return options
 
-        for precision, least, most in (("f32", 0, 1e-6), ("tf32", 5e-5, 1e-3), ("f16", 5e-5, 1e-3), ("bf16", 5e-4, 8e-3)):
+        for precision, least, most in (("f32", 0, 1e-6), ("tf32", 5e-5, 1e-3), ("f16", 5e-5, 1e-3), ("bf16", 5e-4, 8e-3), ("bf16x3", 1e-6, 2e-5)):
             found = errors(settings(precision))
             assert all(least <= error < most for error in found), (precision, found)
         # onnxruntime's option of the provider.
@@ -93,7 +93,7 @@ def test_precision(script):
         # Infinities and what is no number stay what they are.
         x = np.ones((2, 70), np.float32)
         x[0, 3], x[1, 4] = np.nan, np.inf
-        for precision in ("tf32", "f16", "bf16"):
+        for precision in ("tf32", "f16", "bf16", "bf16x3"):
             (y,) = sdx.InferenceSession(PRODUCT, settings(precision), providers=CUDA[:1]).run(None, {"x": x, "w": np.ones((70, 8), np.float32)})
             assert np.isnan(y[0]).all() and (y[1] == np.inf).all(), (precision, y)
     """)
@@ -102,5 +102,5 @@ def test_precision(script):
 def test_wrong_precision(model):
     options = sdx.SessionOptions()
     options.precision = "half"
-    with pytest.raises(sdx.InvalidArgument, match="precision must be 'f32', 'tf32', 'f16', 'bf16', got 'half'"):
+    with pytest.raises(sdx.InvalidArgument, match="precision must be 'f32', 'tf32', 'f16', 'bf16', 'bf16x3', got 'half'"):
         sdx.InferenceSession(model("m (float[3] x) => (float[3] y) { y = Abs(x) }").SerializeToString(), options)

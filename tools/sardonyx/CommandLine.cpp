@@ -101,7 +101,8 @@ static void addTuning(CLI::App *app, CommonOptions &common) {
       {{"f32", Precision::F32},
        {"tf32", Precision::TF32},
        {"f16", Precision::F16},
-       {"bf16", Precision::BF16}},
+       {"bf16", Precision::BF16},
+       {"bf16x3", Precision::BF16x3}},
       "What operands of products and convolutions of f32 may be rounded to "
       "where that is faster (default f32: nothing is rounded)",
       kTuning);

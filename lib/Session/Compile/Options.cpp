@@ -63,7 +63,8 @@ MaybeError sardonyx::checkOptions(const SessionOptions &options) {
   if (options.numerics < Numerics::Exact || options.numerics > Numerics::Fast)
     return refuse("there are no numerics of number " +
                   std::to_string(static_cast<int>(options.numerics)));
-  if (options.precision < Precision::F32 || options.precision > Precision::BF16)
+  if (options.precision < Precision::F32 ||
+      options.precision > Precision::BF16x3)
     return refuse("there is no precision of number " +
                   std::to_string(static_cast<int>(options.precision)));
   if (options.compile != Compile::Wait &&

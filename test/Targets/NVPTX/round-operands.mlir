@@ -1,5 +1,6 @@
 // RUN: onnx-opt %s -split-input-file -nv-round-operands=precision=f16 | FileCheck %s
 // RUN: onnx-opt %s -split-input-file -nv-round-operands=precision=tf32 | FileCheck %s --check-prefix=TF32
+// RUN: onnx-opt %s -split-input-file -nv-round-operands=precision=bf16x3 | FileCheck %s --check-prefix=BF16X3
 // RUN: onnx-opt %s -split-input-file -nv-round-operands | FileCheck %s --check-prefix=F32
 // RUN: onnx-opt %s -split-input-file -nv-round-operands=precision=bf16 -nv-prepare-products | FileCheck %s --check-prefix=BF16
 
@@ -23,6 +24,10 @@
 // TF32-LABEL: func @product
 // TF32-NOT: truncf
 // TF32: sdx.matmul {{.*}} {nv.tf32}
+
+// BF16X3-LABEL: func @product
+// BF16X3-NOT: truncf
+// BF16X3: sdx.matmul {{.*}} {nv.bf16x3}
 
 // F32-LABEL: func @product
 // F32-NOT: truncf

@@ -241,7 +241,7 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
 // -----
 
 module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
-  // expected-error@+1 {{of kernel 'types' does not fit: warpgroups multiply matrices of f16, bf16, tf32 and bytes}}
+  // expected-error@+1 {{of kernel 'types' does not fit: warpgroups multiply matrices of f16, bf16, tf32, bf16x3 and bytes}}
   func.func @types(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %z: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {sdx.kernel,
       nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 32, part_m = 64, part_n = 64, stages = 4>} {
     %r = sdx.matmul ins(%x, %w : tensor<64x64xf32>, tensor<64x64xf32>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>

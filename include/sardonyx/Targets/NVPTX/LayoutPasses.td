@@ -35,9 +35,10 @@ def NVRoundOperands : Pass<"nv-round-operands", "::mlir::ModuleOp"> {
     Operands of products and convolutions of f32 that have tiles are rounded to
     f16 or bf16 and back, where they are made, before they are reshaped or
     transposed. Who else takes the value takes it rounded, so that it is in
-    memory once, unless it is a result of the model. With tf32 operands stay as
-    they are, and the operation gets `nv.tf32`, which allows its kernel to round
-    them.
+    memory once, unless it is a result of the model. With tf32 and bf16x3
+    operands stay as they are, and the operation gets `nv.tf32` or `nv.bf16x3`,
+    which allows its kernel to round them, or to take each as the sum of two
+    bf16.
 
     ```mlir
     %r = sdx.matmul ins(%a, %b : tensor<?x64xf32>, tensor<64x32xf32>) outs(...)
@@ -63,8 +64,8 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
   let description = [{
     Products of f16 and bf16 that were turned into f32 are taken as they were,
     the right-hand side of products of bytes is transposed, so that its elements
-    follow each other along K, as are weights of f32 that warpgroups multiply,
-    rounded to tf32, and products without tiles become linalg. All
+    follow each other along K, as are weights of f32 that warpgroups multiply
+    in fewer bits, and products without tiles become linalg. All
     convolutions and pools stay, and so do products by packed weights, unless
     blocks of these are no whole words.
 

@@ -58,7 +58,8 @@ MappedSource AttentionKernel::mapOperand(ImplicitLocOpBuilder &b,
     box.push_back(loop && loop.getPosition() == rowLoop ? boxRows : 1);
   }
   box.front() = WarpgroupAttention::kBoxCols;
-  MappedSource source = MappedSource::matrix(b, memref, extents, box);
+  MappedSource source =
+      MappedSource::matrix(b, memref, extents, box, /*rounds=*/false);
   source.find = [this, loops, rowLoop](ImplicitLocOpBuilder &b, Value row,
                                        Value col) -> MappedSource::Place {
     Indices i(b);

@@ -216,7 +216,7 @@ private:
     Indices i(b);
     return MappedSource::matrix(
         b, weights, {i.constant(countProducts()), i.constant(filters)},
-        {boxCols, boxRows});
+        {boxCols, boxRows}, types.areRounded());
   }
 
   /// Where a window is a pixel, windows are a matrix. Else the hardware goes
@@ -227,7 +227,7 @@ private:
     Indices i(b);
     if (isPointwise(conv))
       return MappedSource::matrix(b, input, {i.constant(channels), numRows},
-                                  {boxCols, boxRows});
+                                  {boxCols, boxRows}, types.areRounded());
     SmallVector<Value> extents = {i.constant(channels)};
     SmallVector<int64_t> lower, upper, steps = {1};
     for (int64_t dim = spatial - 1; dim >= 0; --dim) {
@@ -240,9 +240,9 @@ private:
     steps.push_back(1);
     MappedSource source;
     source.map = TensorMapOp::create(
-        b, input, extents, {boxCols, boxRows}, kMapRowBytes,
-        getElementTypeOrSelf(input).isF32(), b.getDenseI64ArrayAttr(lower),
-        b.getDenseI64ArrayAttr(upper), b.getDenseI64ArrayAttr(steps));
+        b, input, extents, {boxCols, boxRows}, kMapRowBytes, types.areRounded(),
+        b.getDenseI64ArrayAttr(lower), b.getDenseI64ArrayAttr(upper),
+        b.getDenseI64ArrayAttr(steps));
     source.find = [this](ImplicitLocOpBuilder &b, Value m,
                          Value k) -> MappedSource::Place {
       Indices i(b);

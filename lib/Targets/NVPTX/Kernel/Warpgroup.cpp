@@ -34,13 +34,14 @@ Value nv::asWord(ImplicitLocOpBuilder &b, Value index) {
 
 MappedSource MappedSource::matrix(ImplicitLocOpBuilder &b, Value memref,
                                   ArrayRef<Value> sizes, ArrayRef<int64_t> box,
+                                  bool rounds,
                                   std::function<Value()> findPair) {
   SmallVector<int64_t> boxSizes(box);
   boxSizes.resize(sizes.size(), 1);
   MappedSource source;
-  source.map = TensorMapOp::create(b, memref, sizes, boxSizes, kMapRowBytes,
-                                   getElementTypeOrSelf(memref).isF32(),
-                                   /*lower=*/{}, /*upper=*/{}, /*steps=*/{});
+  source.map =
+      TensorMapOp::create(b, memref, sizes, boxSizes, kMapRowBytes, rounds,
+                          /*lower=*/{}, /*upper=*/{}, /*steps=*/{});
   source.find = [findPair](ImplicitLocOpBuilder &, Value row,
                            Value col) -> Place {
     SmallVector<Value> at = {col, row};

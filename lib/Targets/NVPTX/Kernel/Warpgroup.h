@@ -48,10 +48,10 @@ struct MappedSource {
       find;
 
   /// A matrix of so many rows and columns, or one for each pair, of which
-  /// `findPair` gives the number.
+  /// `findPair` gives the number. With `rounds` f32 is rounded to tf32.
   static MappedSource matrix(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                              llvm::ArrayRef<mlir::Value> sizes,
-                             llvm::ArrayRef<int64_t> box,
+                             llvm::ArrayRef<int64_t> box, bool rounds,
                              std::function<mlir::Value()> findPair = {});
 };
 

@@ -101,8 +101,9 @@ protected:
                                    weights, init, op.getStridesAttr(),
                                    op.getDilationsAttr(), op.getPadsBeginAttr(),
                                    op.getPadsEndAttr(), op.getGroupAttr());
-    if (op->hasAttr(nv::kTF32Attr))
-      conv->setAttr(nv::kTF32Attr, b.getUnitAttr());
+    for (StringRef name : {nv::kTF32Attr, nv::kBF16x3Attr})
+      if (op->hasAttr(name))
+        conv->setAttr(name, b.getUnitAttr());
     return conv.getResult();
   }
 

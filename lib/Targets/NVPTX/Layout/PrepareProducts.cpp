@@ -30,7 +30,7 @@ using namespace sardonyx;
 static bool isWantedAlongK(sdx::MatmulOp op) {
   if (op.getLhs().getType().getElementType().isInteger(8))
     return true;
-  return op->hasAttr(nv::kTF32Attr) && nv::getTargetOrDefault(op).hasWgmma() &&
+  return nv::mayRound(op) && nv::getTargetOrDefault(op).hasWgmma() &&
          isWeight(op.getRhs());
 }
 

@@ -46,9 +46,13 @@ struct RoundOperandsPass
     });
     for (Operation *op : products) {
       const bool isF32 = llvm::all_of(op->getOperands().take_front(2), isOfF32);
-      if (isF32 && precision == Precision::TF32)
+      if (!isF32)
+        continue;
+      if (precision == Precision::TF32)
         op->setAttr(nv::kTF32Attr, b.getUnitAttr());
-      else if (isF32)
+      else if (precision == Precision::BF16x3)
+        op->setAttr(nv::kBF16x3Attr, b.getUnitAttr());
+      else
         for (OpOperand &operand : op->getOpOperands().take_front(2))
           rounder.round(operand);
     }

@@ -29,11 +29,15 @@ struct ProductTypes {
   bool isLhsUnsigned = false, isRhsUnsigned = false;
   /// The right-hand side is [N,K].
   bool transposed = false;
+  /// Of f32, each of which is taken as the sum of two bf16.
+  bool areSplit = false;
 
   /// Whether both sides are floats of eight bits, which lie in memory as i8.
   bool areByteFloats() const {
     return llvm::isa<mlir::FloatType>(lhs) && lhsBytes() == 1;
   }
+  /// Of f32 by tensor cores: whether they are rounded to tf32.
+  bool areRounded() const { return lhs.isF32() && !areSplit; }
   int64_t lhsBytes() const { return lhs.getIntOrFloatBitWidth() / 8; }
   int64_t rhsBytes() const { return rhs.getIntOrFloatBitWidth() / 8; }
 };

@@ -197,13 +197,15 @@ public:
 private:
   MappedSource mapLhs(ImplicitLocOpBuilder &b, int64_t boxRows,
                       int64_t boxCols) override {
-    return MappedSource::matrix(b, lhs, {sizes.k, sizes.m}, {boxCols, boxRows});
+    return MappedSource::matrix(b, lhs, {sizes.k, sizes.m}, {boxCols, boxRows},
+                                /*rounds=*/false);
   }
 
   MappedSource mapRhs(ImplicitLocOpBuilder &b, int64_t boxRows,
                       int64_t boxCols) override {
     return MappedSource::matrix(b, body.getBuffer(dequant.getWeights()),
-                                {sizes.k, sizes.n}, {boxCols, boxRows});
+                                {sizes.k, sizes.n}, {boxCols, boxRows},
+                                /*rounds=*/false);
   }
 
   // Warpgroups copy by the maps.

@@ -98,7 +98,7 @@ private:
       findPair = [this] { return pair; };
     }
     return MappedSource::matrix(b, memref, extents, {boxCols, boxRows},
-                                findPair);
+                                types.areRounded(), findPair);
   }
 
   SmallVector<Value> findResult(ImplicitLocOpBuilder &b, Value pair, Value m,

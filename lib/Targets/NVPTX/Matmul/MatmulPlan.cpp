@@ -32,6 +32,11 @@ static constexpr Tiles kMmaTiles[] = {{128, 128, 64, 64, 3},
                                       {64, 64, 32, 32, 4},
                                       {32, 64, 16, 32, 4},
                                       {16, 64, 16, 16, 4}};
+/// The same of f32 as sums of two bf16, which take registers, too.
+static constexpr Tiles kSplitTiles[] = {{128, 128, 64, 32, 3},
+                                        {64, 64, 32, 32, 4},
+                                        {32, 64, 16, 32, 4},
+                                        {16, 64, 16, 16, 4}};
 static constexpr Tiles kFmaTiles[] = {{128, 128, 8, 8, 3},
                                       {64, 64, 4, 4, 3},
                                       {32, 64, 4, 4, 3},
@@ -63,7 +68,7 @@ static constexpr int64_t kFewestFilters = 8;
 /// `transposed`: the right-hand side follows itself along K.
 static std::optional<ProductForm> findForm(Operation *op, Type lhs, Type rhs,
                                            Type sum, bool transposed) {
-  if (lhs.isF32() && rhs.isF32() && sum.isF32() && op->hasAttr(kTF32Attr))
+  if (lhs.isF32() && rhs.isF32() && sum.isF32() && mayRound(op))
     return ProductForm::Mma;
   if (lhs == sum && rhs == sum && (sum.isF32() || sum.isF64()))
     return ProductForm::Fma;
@@ -98,9 +103,8 @@ bool nv::hasTiles(sdx::ConvOp op) { return findForm(op).has_value(); }
 
 bool nv::hasLastTiles(Operation *conv, Type element, Type sum, int64_t filters,
                       int64_t channels, int64_t groups) {
-  const bool isMma =
-      sum.isF32() && (element.isF16() || element.isBF16() ||
-                      (element.isF32() && conv->hasAttr(kTF32Attr)));
+  const bool isMma = sum.isF32() && (element.isF16() || element.isBF16() ||
+                                     (element.isF32() && mayRound(conv)));
   if (!isMma || filters / groups < kFewestFilters || channels == 0)
     return false;
   // Neighbouring sums are stored together, and are of one group.
@@ -145,13 +149,18 @@ static int64_t usually(int64_t size) {
 /// that are worth a block.
 static constexpr int64_t kMostSplits = 16, kFewestSteps = 4;
 
+static ArrayRef<Tiles> listMmaTiles(const ProductTypes &types) {
+  return types.areSplit ? ArrayRef(kSplitTiles) : ArrayRef(kMmaTiles);
+}
+
 /// The largest tiles that leave no multiprocessor without work. Where even the
 /// smallest are too few, blocks share them. `k`: 0 if it is open.
-static MatmulPlanAttr choose(ProductForm form, Type type, int64_t pairs,
-                             int64_t m, int64_t n, int64_t k,
+static MatmulPlanAttr choose(ProductForm form, const ProductTypes &types,
+                             int64_t pairs, int64_t m, int64_t n, int64_t k,
                              TargetAttr target) {
   const bool isMma = form == ProductForm::Mma;
-  ArrayRef<Tiles> choices = isMma ? ArrayRef(kMmaTiles) : ArrayRef(kFmaTiles);
+  Type type = types.lhs;
+  ArrayRef<Tiles> choices = isMma ? listMmaTiles(types) : ArrayRef(kFmaTiles);
   // Sums of f64 take up the registers of two.
   const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   if (bytes == 8)
@@ -240,6 +249,7 @@ ProductTypes nv::getProductTypes(Operation *op) {
     types = {type, type, elementOf(dequant.getInit())};
     types.transposed = true;
   }
+  types.areSplit = op->hasAttr(kBF16x3Attr);
   return types;
 }
 
@@ -366,11 +376,11 @@ static std::string whyNoWarpgroups(Operation *op, const ProductTypes &types,
                ? ""
                : kWantsRows;
   if ((!matmul && !conv) || findForm(op) != ProductForm::Mma)
-    return "warpgroups multiply matrices of f16, bf16, tf32 and bytes";
+    return "warpgroups multiply matrices of f16, bf16, tf32, bf16x3 and bytes";
   if (types.isLhsUnsigned != types.isRhsUnsigned)
     return "warpgroups multiply bytes that all have a sign, or none";
   if (!areHalves && !types.transposed)
-    return "warpgroups multiply tf32 by what is [N,K]";
+    return "warpgroups multiply tf32 and bf16x3 by what is [N,K]";
   if (conv)
     return whyNoWindows(conv);
   // Copies are of rows of whole 16 bytes.
@@ -411,7 +421,7 @@ static std::optional<MatmulPlanAttr> chooseTiles(Operation *op,
   if (isPossible && (form == ProductForm::Wgmma || extent.m >= kLeastGroupRows))
     return chooseWarpgroups(types.lhs, extent.pairs, extent.m, extent.n,
                             extent.k, types.transposed, target);
-  return choose(*form, types.lhs, extent.pairs, extent.m, extent.n, extent.k,
+  return choose(*form, types, extent.pairs, extent.m, extent.n, extent.k,
                 target);
 }
 
@@ -431,7 +441,8 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
   std::optional<ProductForm> form = findForm(op);
   if (!form)
     return plans;
-  Type type = getProductTypes(op).lhs;
+  const ProductTypes types = getProductTypes(op);
+  Type type = types.lhs;
   const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   auto add = [&](ProductForm by, int64_t depth, ArrayRef<Tiles> choices) {
     for (const Tiles &tiles : choices)
@@ -440,7 +451,7 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
                                           tiles.partN, tiles.stages, 1, 1));
   };
   if (*form == ProductForm::Mma)
-    add(ProductForm::Mma, kMapRowBytes / bytes, kMmaTiles);
+    add(ProductForm::Mma, kMapRowBytes / bytes, listMmaTiles(types));
   if (type.isF32() || *form == ProductForm::Fma) {
     add(ProductForm::Fma, kFmaDepth, kFmaTiles);
     add(ProductForm::Fma, kFmaDepth, kFewRowTiles);

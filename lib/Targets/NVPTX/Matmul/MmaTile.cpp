@@ -9,12 +9,16 @@
 // adds products of 32 bytes along K to. Operands come from shared memory by
 // ldmatrix, which gives a thread elements of f32 as well, but cannot transpose
 // them: those of a right-hand side that follows itself along N are loaded one
-// by one. A thread has sums (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1) of a
-// piece, where g is its lane div 4 and t its lane mod 4.
+// by one. What is split into two bf16 is loaded as f32, of which a thread has
+// elements t, t+4, t+8 and t+12 of 16 along K where instructions want 2t, 2t+1,
+// 2t+8 and 2t+9; in which order both sides have them is of no account. A thread
+// has sums (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1) of a piece, where g is
+// its lane div 4 and t its lane mod 4.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Kernel/Block.h"
+#include "Kernel/SplitFloats.h"
 #include "Matmul/BlockTile.h"
 #include "Matmul/MmaPiece.h"
 
@@ -63,6 +67,11 @@ public:
                               ValueRange sums) const override {
     SmallVector<Value> next(sums);
     const int64_t depth = plan.getTileK() * types.lhsBytes() / kStepBytes;
+    if (types.areSplit) {
+      for (int64_t step = 0; step < depth; step += 2)
+        multiplySplit(b, lhs, lhsOffset, rhs, rhsOffset, step, next);
+      return next;
+    }
     for (int64_t step = 0; step < depth; ++step) {
       SmallVector<SmallVector<Value>> a, c;
       for (int64_t m = 0; m < piecesM; ++m)
@@ -98,9 +107,8 @@ public:
   }
 
 private:
-  /// Of f32, which are rounded to tf32.
-  bool isTF32() const { return types.lhs.isF32(); }
-  bool loadsElements() const { return isTF32() && !types.transposed; }
+  bool isTF32() const { return types.areRounded(); }
+  bool loadsElements() const { return types.lhs.isF32() && !types.transposed; }
   Value lane(ImplicitLocOpBuilder &b) const {
     return Indices(b).rem(thread, 32);
   }
@@ -112,6 +120,51 @@ private:
   Value warpCol(ImplicitLocOpBuilder &b) const {
     Indices i(b);
     return i.mul(i.rem(i.div(thread, 32), warpCols()), plan.getPartN());
+  }
+
+  /// High or low parts of a piece.
+  struct SplitPiece {
+    SmallVector<Value> high, low;
+    void add(ImplicitLocOpBuilder &b, Value first, Value second) {
+      auto asFloat = [&](Value word) -> Value {
+        return LLVM::BitcastOp::create(b, b.getF32Type(), word);
+      };
+      SplitPair parts = splitPair(b, asFloat(first), asFloat(second));
+      high.push_back(parts.high);
+      low.push_back(parts.low);
+    }
+  };
+
+  /// The products of two steps of f32, which are one of bf16.
+  void multiplySplit(ImplicitLocOpBuilder &b, Value lhs, Value lhsOffset,
+                     Value rhs, Value rhsOffset, int64_t step,
+                     SmallVector<Value> &sums) const {
+    ProductTypes parts = types;
+    parts.lhs = parts.rhs = b.getBF16Type();
+    SmallVector<SplitPiece> a(piecesM);
+    for (int64_t m = 0; m < piecesM; ++m)
+      for (int64_t half = 0; half < 2; ++half) {
+        SmallVector<Value> words = loadLhs(b, lhs, lhsOffset, m, step + half);
+        a[m].add(b, words[0], words[2]);
+        a[m].add(b, words[1], words[3]);
+      }
+    for (int64_t n = 0; n < piecesN; n += 2) {
+      SplitPiece c[2];
+      for (int64_t half = 0; half < 2; ++half) {
+        SmallVector<Value> words = loadRhs(b, rhs, rhsOffset, n, step + half);
+        c[0].add(b, words[0], words[1]);
+        c[1].add(b, words[2], words[3]);
+      }
+      for (int64_t next = 0; next < 2; ++next)
+        for (int64_t m = 0; m < piecesM; ++m) {
+          auto piece = MutableArrayRef(sums).slice(
+              (m * piecesN + n + next) * kSumsOfPiece, kSumsOfPiece);
+          // Small ones first.
+          multiplyPiece(b, parts, a[m].low, c[next].high, piece);
+          multiplyPiece(b, parts, a[m].high, c[next].low, piece);
+          multiplyPiece(b, parts, a[m].high, c[next].high, piece);
+        }
+    }
   }
 
   /// Rows 0-7 and 8-15 of a piece's first 16 bytes along K, then of the next.

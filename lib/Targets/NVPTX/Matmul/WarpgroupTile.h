@@ -13,6 +13,9 @@
 // product is computed of sums in registers, while the first one is already
 // having tiles copied for the block's next one.
 //
+// Numbers of f32 that are taken as sums of two bf16 are split where they lie: a
+// row of 32 of them becomes one of their high parts and their low parts.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef SARDONYX_LIB_TARGETS_NVPTX_MATMUL_WARPGROUPTILE_H
@@ -85,6 +88,14 @@ private:
   llvm::SmallVector<mlir::Value> multiplyStage(mlir::ImplicitLocOpBuilder &b,
                                                mlir::Value lhs, mlir::Value rhs,
                                                mlir::ValueRange sums);
+  /// Where in a row the operands of an instruction begin.
+  struct Step {
+    int64_t lhsByte, rhsByte;
+  };
+  llvm::SmallVector<Step> listSteps() const;
+  void splitStage(mlir::ImplicitLocOpBuilder &b, mlir::Value stage);
+  void splitChunks(mlir::ImplicitLocOpBuilder &b, mlir::Value row,
+                   mlir::Value pair);
 
   ProductTypes types;
   MatmulPlanAttr plan;
