@@ -3,7 +3,7 @@
 import collections
 
 # Of a folder's tests with many cases the first few run, and every so manieth of the others.
-SAMPLES = {"Python": (4, 6), "Quantization": (3, 8)}
+SAMPLES = {"Python": (3, 10), "Quantization": (3, 8)}
 
 
 def pytest_addoption(parser):
