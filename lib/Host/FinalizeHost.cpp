@@ -37,7 +37,7 @@ struct FinalizeLLVMPass
         return signalPassFailure();
     }
     // Objects of one model see each other's kernels; nobody else does.
-    for (LLVM::LLVMFuncOp func : funcs)
+    for (auto func : module.getOps<LLVM::LLVMFuncOp>())
       if (!func.isExternal() && func.getLinkage() == LLVM::Linkage::External)
         func.setVisibility_(LLVM::Visibility::Hidden);
     for (StringRef name : {"main", "init"})
@@ -149,23 +149,23 @@ private:
           ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(field)});
     };
 
-    auto wrapper = LLVM::LLVMFuncOp::create(
+    // The body itself reads the captures: LLVM would copy it into a function
+    // that reads them and calls it.
+    auto task = LLVM::LLVMFuncOp::create(
         b, loc, (name + "_env").str(),
         LLVM::LLVMFunctionType::get(none, {i64, i64, pointer}));
-    symbols.insert(wrapper);
-    wrapper.setLinkage(LLVM::Linkage::Internal);
-    b.setInsertionPointToStart(wrapper.addEntryBlock(b));
-    SmallVector<Value> args{wrapper.getArgument(0), wrapper.getArgument(1)};
-    for (unsigned i = 2, e = body.getNumArguments(); i < e; ++i) {
-      Type type = body.getArgument(i).getType();
-      if (fieldOfArg[i] < 0)
-        args.push_back(LLVM::PoisonOp::create(b, loc, type));
-      else
-        args.push_back(LLVM::LoadOp::create(
-            b, loc, type, getField(b, wrapper.getArgument(2), fieldOfArg[i])));
-    }
-    LLVM::CallOp::create(b, loc, body, args);
-    LLVM::ReturnOp::create(b, loc, ValueRange{});
+    symbols.insert(task);
+    task.setLinkage(LLVM::Linkage::Internal);
+    task.getBody().takeBody(body.getBody());
+    Block &entry = task.getBody().front();
+    Value given = entry.addArgument(pointer, loc);
+    b.setInsertionPointToStart(&entry);
+    for (auto [i, field] : llvm::enumerate(fieldOfArg))
+      if (field >= 0)
+        entry.getArgument(i).replaceAllUsesWith(LLVM::LoadOp::create(
+            b, loc, entry.getArgument(i).getType(), getField(b, given, field)));
+    entry.eraseArguments(2, fieldOfArg.size() - 2);
+    symbols.erase(body);
 
     auto run = declare(
         symbols, "sdx_rt_parallel_for",
@@ -173,18 +173,16 @@ private:
     b.setInsertionPointToStart(starter.addEntryBlock(b));
     Value one = LLVM::ConstantOp::create(b, loc, i64, 1);
     Value env = LLVM::AllocaOp::create(b, loc, pointer, record, one);
-    for (unsigned i = 2, e = body.getNumArguments(); i < e; ++i)
-      if (fieldOfArg[i] >= 0)
+    for (auto [i, field] : llvm::enumerate(fieldOfArg))
+      if (field >= 0)
         LLVM::StoreOp::create(b, loc, starter.getArgument(i),
-                              getField(b, env, fieldOfArg[i]));
-    Value address =
-        LLVM::AddressOfOp::create(b, loc, pointer, wrapper.getName());
+                              getField(b, env, field));
+    Value address = LLVM::AddressOfOp::create(b, loc, pointer, task.getName());
     LLVM::CallOp::create(b, loc, run,
                          ValueRange{starter.getArgument(0),
                                     starter.getArgument(1), address, env});
     LLVM::ReturnOp::create(b, loc, ValueRange{});
     starter.setLinkage(LLVM::Linkage::Internal);
-    body.setLinkage(LLVM::Linkage::Internal);
     return success();
   }
 

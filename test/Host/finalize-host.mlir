@@ -1,6 +1,6 @@
 // RUN: onnx-opt %s -split-input-file -verify-diagnostics -sdx-finalize-host | FileCheck %s
 
-// CHECK-LABEL: llvm.func internal @k_par0(
+// CHECK-NOT: @k_par0(
 llvm.func @k_par0(%begin: i64, %end: i64, %a: !llvm.ptr, %unused: i64, %n: i64) {
   %0 = llvm.getelementptr %a[%n] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   llvm.store %begin, %0 : i64, !llvm.ptr
@@ -27,8 +27,15 @@ llvm.func @malloc(i64) -> !llvm.ptr
 llvm.func @main(%0: !llvm.ptr) {
   llvm.return
 }
+// The body reads its captures from the structure.
 // CHECK-LABEL: llvm.func internal @k_par0_env(
-// CHECK:         llvm.call @k_par0(
+// CHECK-SAME:    %[[BEGIN:.*]]: i64, %{{.*}}: i64, %[[GIVEN:.*]]: !llvm.ptr)
+// CHECK-DAG:     %[[FIRST:.*]] = llvm.getelementptr %[[GIVEN]][0, 0]
+// CHECK-DAG:     %[[SECOND:.*]] = llvm.getelementptr %[[GIVEN]][0, 1]
+// CHECK-DAG:     %[[A:.*]] = llvm.load %[[FIRST]] : !llvm.ptr -> !llvm.ptr
+// CHECK-DAG:     %[[N:.*]] = llvm.load %[[SECOND]] : !llvm.ptr -> i64
+// CHECK:         %[[AT:.*]] = llvm.getelementptr %[[A]][%[[N]]]
+// CHECK-NEXT:    llvm.store %[[BEGIN]], %[[AT]]
 
 // -----
 
