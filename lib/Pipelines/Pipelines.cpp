@@ -208,11 +208,6 @@ LogicalResult inlineFunctions(ModuleOp module) {
   return pm.run(module);
 }
 
-LogicalResult runCodegen(ModuleOp module, const PipelineOptions &options,
-                         PhaseObserver observer) {
-  return runPhases(module, Phase::Kernels, Phase::Llvm, options, observer);
-}
-
 void registerPipelines() {
   for (const PhaseInfo &info : phases) {
     if (info.phase == Phase::Import)

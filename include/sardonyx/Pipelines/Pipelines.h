@@ -93,10 +93,6 @@ mlir::LogicalResult runPhases(
 /// What Phase::Onnx begins with: bodies of the model's functions come where
 /// they are called.
 mlir::LogicalResult inlineFunctions(mlir::ModuleOp module);
-/// From Phase::Kernels to Phase::Llvm.
-mlir::LogicalResult runCodegen(mlir::ModuleOp module,
-                               const PipelineOptions &options,
-                               PhaseObserver observer = nullptr);
 
 /// Registers each phase as a pipeline `sardonyx-phase-NAME` for onnx-opt.
 void registerPipelines();

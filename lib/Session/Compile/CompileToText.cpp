@@ -77,12 +77,12 @@ compileTo(const ModelSource &model, const std::string &phase,
     *files = pathsOf(signature.files);
   }
   if (*last != Phase::Import &&
-      failed(runPhases(*module, Phase::Import, *last, compilation.pipeline(),
-                       [&](StringRef done, double seconds) {
-                         compilation.record(done, seconds);
-                         if (done == getPhaseName(Phase::Kernels))
-                           compilation.tellRemarks(*module);
-                       })))
+      failed(compilation.run(*module, Phase::Import, *last,
+                             [&](StringRef done, double seconds) {
+                               compilation.record(done, seconds);
+                               if (done == getPhaseName(Phase::Kernels))
+                                 compilation.tellRemarks(*module);
+                             })))
     return compilation.error("the compiler failed before phase '" + phase +
                              "'");
   if (compilation.stopped())

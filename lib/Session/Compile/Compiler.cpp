@@ -22,7 +22,6 @@
 #include "sardonyx/BoxedResults.h"
 #include "sardonyx/Importer/Importer.h"
 #include "sardonyx/Objects/Facts.h"
-#include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Runtime/ThreadPool.h"
 #include "sardonyx/Targets/Plans.h"
 #include "sardonyx/Targets/Target.h"
@@ -76,16 +75,6 @@ Compilation::Compilation(const SessionOptions &options,
   if (options.intraOpThreads != 1)
     if (llvm::ThreadPoolInterface *threads = sharedThreads())
       mlirContext->setThreadPool(*threads);
-  if (stop)
-    mlirContext->registerActionHandler(
-        [stop](function_ref<void()> act, const tracing::Action &action) {
-          const bool isPass = isa<PassExecutionAction>(action);
-          if (!isPass || !stop->load())
-            act();
-          // A pass has waited for the threads that did parts of it.
-          if (isPass && stop->load())
-            CompilerWork::leaveIfFatal();
-        });
   customInference = CustomInference::attach(*mlirContext, options.customOps);
   mlirContext->printOpOnDiagnostic(false);
   mlirContext->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
@@ -120,10 +109,38 @@ struct NameInlined : PassInstrumentation {
   }
   DiagnosticLog &log;
 };
+
+/// Has the first pass fail that begins after `stop` has become true. A handler
+/// of MLIR's actions could leave passes out, but is also called for each
+/// attempt to apply a pattern, which is a tenth of the time of all passes.
+struct StopPasses : PassInstrumentation {
+  explicit StopPasses(const std::atomic<bool> &stop) : stop(stop) {}
+  void runBeforePass(Pass *pass, Operation *) override {
+    struct Access : Pass {
+      using Pass::signalPassFailure;
+    };
+    if (stop.load())
+      (pass->*&Access::signalPassFailure)();
+  }
+  const std::atomic<bool> &stop;
+};
 } // namespace
 
-void Compilation::watch(PassManager &passes) {
-  passes.addInstrumentation(std::make_unique<NameInlined>(log));
+LogicalResult Compilation::run(ModuleOp module, Phase from, Phase to,
+                               PhaseObserver observer) {
+  auto configure = [&](PassManager &passes) {
+    passes.addInstrumentation(std::make_unique<NameInlined>(log));
+    if (stop)
+      passes.addInstrumentation(std::make_unique<StopPasses>(*stop));
+    return success();
+  };
+  return runPhases(module, from, to, pipeline(), observer, configure);
+}
+
+Error Compilation::error(const std::string &otherwise) const {
+  if (stopped())
+    return Error(ErrorKind::Failed, "compiling the model was stopped");
+  return log.toError(otherwise);
 }
 
 OwningOpRef<ModuleOp> Compilation::import(const ModelSource &model) {
@@ -426,7 +443,6 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   if (MaybeError error = readSourceFiles(*module, modelPath, artifact))
     return *error;
 
-  PipelineOptions pipeline = compilation.pipeline();
   // The code is to run here.
   if (!ahead && !requestTileRegisters())
     setTargetWithoutTiles(*module, sdx::getTarget(*module));
@@ -447,12 +463,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
       return error;
     return deferCompilation(std::move(artifact));
   };
-  auto configure = [&](PassManager &passes) {
-    compilation.watch(passes);
-    return success();
-  };
-  bool lowered = succeeded(runPhases(*module, Phase::Import, Phase::Kernels,
-                                     pipeline, observer, configure));
+  bool lowered = succeeded(
+      compilation.run(*module, Phase::Import, Phase::Kernels, observer));
   if (!lowered || compilation.stopped())
     return fail(compilation.error("the compiler failed after phase '" +
                                   lastPhase + "'"));
@@ -470,7 +482,8 @@ sardonyx::compileModel(const ModelSource &model, const SessionOptions &options,
   auto generate = [&](ModuleOp module, const TargetOptions &target,
                       StringRef prefix,
                       std::vector<std::string> &to) -> MaybeError {
-    bool generated = succeeded(runCodegen(module, pipeline, observer));
+    bool generated = succeeded(
+        compilation.run(module, Phase::Kernels, Phase::Llvm, observer));
     if (!generated || compilation.stopped())
       return compilation.error("code generation failed after phase '" +
                                lastPhase + "'");

@@ -15,6 +15,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "sardonyx/Model/Artifact.h"
+#include "sardonyx/Pipelines/Pipelines.h"
 #include "sardonyx/Session/Compile.h"
 
 #include <atomic>
@@ -28,14 +29,12 @@ class PassManager;
 
 namespace sardonyx {
 
-struct PipelineOptions;
 struct TargetOptions;
 
 /// A context for one compilation, whose diagnostics are kept.
 class Compilation {
 public:
-  /// `stop`, if there is one, is looked at before each pass: when it is true,
-  /// the passes that are left do nothing.
+  /// `stop`, if there is one, is looked at before each pass.
   explicit Compilation(const SessionOptions &options,
                        const std::atomic<bool> *stop = nullptr);
   ~Compilation();
@@ -55,9 +54,7 @@ public:
   MaybeError observe(mlir::ModuleOp module);
 
   /// What went wrong so far; `otherwise` tells what failed without a word.
-  Error error(const std::string &otherwise) const {
-    return log.toError(otherwise);
-  }
+  Error error(const std::string &otherwise) const;
   /// All of it, one sentence each.
   std::vector<std::string> errors() const { return log.sentences(); }
   /// What the importer says that the model has wrong and need not be refused
@@ -72,8 +69,10 @@ public:
   /// Whether the module is not what the passes should have made it.
   bool stopped() const { return stop && stop->load(); }
 
-  /// Has the passes tell what operators come out of the model's functions.
-  void watch(mlir::PassManager &passes);
+  /// Runs phases with the options of the session, as runPhases(). They fail
+  /// soon after `stop` becomes true.
+  mlir::LogicalResult run(mlir::ModuleOp module, Phase from, Phase to,
+                          PhaseObserver observer = nullptr);
 
   TargetOptions target() const;
   PipelineOptions pipeline() const;

@@ -50,8 +50,15 @@ public:
   explicit CompilerThreads(unsigned threads)
       : pool(llvm::hardware_concurrency(threads)) {}
 
-  void wait() override { pool.wait(); }
-  void wait(llvm::ThreadPoolTaskGroup &group) override { pool.wait(group); }
+  // What a part has left half done nobody must look at.
+  void wait() override {
+    pool.wait();
+    CompilerWork::leaveIfFatal();
+  }
+  void wait(llvm::ThreadPoolTaskGroup &group) override {
+    pool.wait(group);
+    CompilerWork::leaveIfFatal();
+  }
   unsigned getMaxConcurrency() const override {
     return pool.getMaxConcurrency();
   }

@@ -152,18 +152,12 @@ static Expected<ModelReport> inspect(const ModelSource &model,
                       ? UnknownDims::AreErrors
                       : UnknownDims::AreIgnored))
     return *error;
-  PipelineOptions pipeline = compilation.pipeline();
-  auto configure = [&](PassManager &passes) {
-    compilation.watch(passes);
-    return success();
-  };
-  if (succeeded(runPhases(*module, Phase::Import, Phase::Onnx, pipeline,
-                          nullptr, configure))) {
+  if (succeeded(compilation.run(*module, Phase::Import, Phase::Onnx))) {
     module->walk([&](Operation *op) {
       if (op->getName().getDialectNamespace() == "onnx")
         report.flops += flopsOf(op);
     });
-    (void)runPhases(*module, Phase::Onnx, Phase::Linalg, pipeline);
+    (void)compilation.run(*module, Phase::Onnx, Phase::Linalg);
   }
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "looking at the model was stopped");
@@ -172,7 +166,7 @@ static Expected<ModelReport> inspect(const ModelSource &model,
     if (!machine)
       return machine.error();
     sdx::setTarget(*module, *machine);
-    if (succeeded(runPhases(*module, Phase::Linalg, Phase::Kernels, pipeline)))
+    if (succeeded(compilation.run(*module, Phase::Linalg, Phase::Kernels)))
       report.device = findDeviceWork(*module);
   }
   std::set<std::string> seen;

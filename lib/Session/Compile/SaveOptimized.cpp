@@ -29,12 +29,7 @@ static MaybeError save(const ModelSource &model, const std::string &path,
   if (!imported)
     return imported.error();
   OwningOpRef<ModuleOp> module = std::move(*imported);
-  auto configure = [&](PassManager &passes) {
-    compilation.watch(passes);
-    return success();
-  };
-  if (failed(runPhases(*module, Phase::Import, Phase::Onnx,
-                       compilation.pipeline(), nullptr, configure)))
+  if (failed(compilation.run(*module, Phase::Import, Phase::Onnx)))
     return compilation.error("the compiler failed before phase 'onnx'");
   if (compilation.stopped())
     return Error(ErrorKind::Failed, "saving the model was ended");
