@@ -33,7 +33,7 @@ int runCApi(const char *modelBytes, size_t size, const char *cache,
   EXPECT(strstr(sdx_error_message(error), "numerics"));
   sdx_error_free(error);
   sdx_options_set_numerics(options, SDX_NUMERICS_F32);
-  sdx_options_set_precision(options, (sdx_precision)4);
+  sdx_options_set_precision(options, (sdx_precision)5);
   EXPECT(!sdx_session_create_from_bytes(modelBytes, size, options, &error));
   EXPECT(sdx_error_get_kind(error) == SDX_INVALID_ARGUMENT);
   EXPECT(strstr(sdx_error_message(error), "precision"));
