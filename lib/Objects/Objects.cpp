@@ -365,6 +365,7 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   // More parts than threads even out what the estimate of a part's cost
   // missed; each has a fixed cost of a few milliseconds.
   auto parts = partitionModule(module, threads > 1 ? 2 * threads : 1);
+  auto modules = moveParts(module, parts);
   std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects(parts.size());
   std::mutex mutex;
   llvm::Error errors = llvm::Error::success();
@@ -372,9 +373,8 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
   auto compilePart = [&](size_t i) {
     if (isStopped(options))
       return;
-    OwningOpRef<ModuleOp> part = extractPart(module, parts[i]);
-    auto object =
-        compileOne(*part, target, options, llvm::CodeGenFileType::ObjectFile);
+    auto object = compileOne(*modules[i], target, options,
+                             llvm::CodeGenFileType::ObjectFile);
     if (object) {
       objects[i] = std::move(*object);
       return;
@@ -396,6 +396,10 @@ compileToObjects(ModuleOp module, const TargetOptions &given) {
       pool.async([&compilePart, i] { compilePart(i); });
     pool.wait();
   }
+  // The module stays the caller's.
+  for (ArrayRef<Operation *> definitions : parts)
+    for (Operation *op : definitions)
+      op->moveBefore(module.getBody(), module.getBody()->end());
   if (isStopped(options)) {
     llvm::consumeError(std::move(errors));
     return llvm::createStringError("compiling was stopped");

@@ -20,10 +20,15 @@ namespace {
 /// Calls `visit` with each symbol that `op` and what is inside refer to.
 void forEachReference(Operation *op,
                       llvm::function_ref<void(StringAttr)> visit) {
-  op->walk([&](Operation *inner) {
-    for (NamedAttribute attr : inner->getAttrs())
+  auto visitAll = [&](auto &&attributes) {
+    for (NamedAttribute attr : attributes)
       attr.getValue().walk(
           [&](FlatSymbolRefAttr ref) { visit(ref.getAttr()); });
+  };
+  visitAll(op->getAttrs());
+  op->walk([&](Operation *inner) {
+    // A dictionary with the properties of each operation would be made anew.
+    visitAll(inner->getDiscardableAttrs());
     // Calls and addresses keep their symbol in properties.
     if (auto call = dyn_cast<LLVM::CallOp>(inner)) {
       if (auto callee = call.getCalleeAttr())
@@ -35,6 +40,54 @@ void forEachReference(Operation *op,
 }
 
 bool isDefinition(LLVM::LLVMFuncOp func) { return !func.isExternal(); }
+
+/// What a module defines and declares, by name.
+using SymbolMap = llvm::DenseMap<StringAttr, Operation *>;
+
+SymbolMap symbolsOf(ModuleOp module) {
+  SymbolMap symbols;
+  for (Operation &op : *module.getBody())
+    if (auto name =
+            op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
+      symbols[name] = &op;
+  return symbols;
+}
+
+OwningOpRef<ModuleOp> beginPart(ModuleOp module) {
+  OwningOpRef<ModuleOp> part = ModuleOp::create(module.getLoc());
+  (*part)->setAttrs(module->getAttrDictionary());
+  return part;
+}
+
+/// Makes declarations of functions and copies of constants that `definitions`
+/// refer to, and that are none of them.
+void copyReferred(const SymbolMap &symbols, ArrayRef<Operation *> definitions,
+                  OpBuilder &b) {
+  llvm::SmallSetVector<Operation *, 16> referred;
+  llvm::SmallPtrSet<Operation *, 16> defined(definitions.begin(),
+                                             definitions.end());
+  auto note = [&](StringAttr name) {
+    auto it = symbols.find(name);
+    if (it != symbols.end() && !defined.contains(it->second))
+      referred.insert(it->second);
+  };
+  for (Operation *op : definitions)
+    forEachReference(op, note);
+  for (unsigned i = 0; i < referred.size(); ++i) {
+    Operation *op = referred[i];
+    if (auto func = dyn_cast<LLVM::LLVMFuncOp>(op)) {
+      auto declaration =
+          cast<LLVM::LLVMFuncOp>(b.insert(func->cloneWithoutRegions()));
+      declaration.setLinkage(LLVM::Linkage::External);
+      // A hidden declaration lets the linker bind it without a PLT entry.
+      declaration->removeAttr("sdx.kernel");
+      continue;
+    }
+    // Globals are internal constants: each part has its own copy.
+    forEachReference(op, note);
+    b.clone(*op);
+  }
+}
 
 size_t countOps(Operation *op) {
   size_t count = 0;
@@ -109,42 +162,26 @@ SmallVector<SmallVector<Operation *>> partitionModule(ModuleOp module,
 
 OwningOpRef<ModuleOp> extractPart(ModuleOp module,
                                   ArrayRef<Operation *> definitions) {
-  // A table of its own: parts are extracted on several threads.
-  llvm::DenseMap<StringAttr, Operation *> symbols;
-  for (Operation &op : *module.getBody())
-    if (auto name =
-            op.getAttrOfType<StringAttr>(SymbolTable::getSymbolAttrName()))
-      symbols[name] = &op;
-  OwningOpRef<ModuleOp> part = ModuleOp::create(module.getLoc());
-  (*part)->setAttrs(module->getAttrDictionary());
+  OwningOpRef<ModuleOp> part = beginPart(module);
   auto b = OpBuilder::atBlockEnd(part->getBody());
-  llvm::SmallSetVector<Operation *, 16> referred;
-  llvm::SmallPtrSet<Operation *, 16> defined(definitions.begin(),
-                                             definitions.end());
-  auto note = [&](StringAttr name) {
-    auto it = symbols.find(name);
-    if (it != symbols.end() && !defined.contains(it->second))
-      referred.insert(it->second);
-  };
-  for (Operation *op : definitions) {
-    forEachReference(op, note);
+  for (Operation *op : definitions)
     b.clone(*op);
-  }
-  for (unsigned i = 0; i < referred.size(); ++i) {
-    Operation *op = referred[i];
-    if (auto func = dyn_cast<LLVM::LLVMFuncOp>(op)) {
-      auto declaration =
-          cast<LLVM::LLVMFuncOp>(b.insert(func->cloneWithoutRegions()));
-      declaration.setLinkage(LLVM::Linkage::External);
-      // A hidden declaration lets the linker bind it without a PLT entry.
-      declaration->removeAttr("sdx.kernel");
-      continue;
-    }
-    // Globals are internal constants: each part has its own copy.
-    forEachReference(op, note);
-    b.clone(*op);
-  }
+  copyReferred(symbolsOf(module), definitions, b);
   return part;
+}
+
+SmallVector<OwningOpRef<ModuleOp>>
+moveParts(ModuleOp module, ArrayRef<SmallVector<Operation *>> parts) {
+  const SymbolMap symbols = symbolsOf(module);
+  SmallVector<OwningOpRef<ModuleOp>> moved;
+  for (ArrayRef<Operation *> definitions : parts) {
+    OwningOpRef<ModuleOp> &part = moved.emplace_back(beginPart(module));
+    auto b = OpBuilder::atBlockEnd(part->getBody());
+    for (Operation *op : definitions)
+      op->moveBefore(part->getBody(), part->getBody()->end());
+    copyReferred(symbols, definitions, b);
+  }
+  return moved;
 }
 
 } // namespace sardonyx

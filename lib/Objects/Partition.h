@@ -28,6 +28,12 @@ mlir::OwningOpRef<mlir::ModuleOp>
 extractPart(mlir::ModuleOp module,
             llvm::ArrayRef<mlir::Operation *> definitions);
 
+/// The same for each of `parts`, without copies of what they define: that
+/// leaves `module`.
+llvm::SmallVector<mlir::OwningOpRef<mlir::ModuleOp>>
+moveParts(mlir::ModuleOp module,
+          llvm::ArrayRef<llvm::SmallVector<mlir::Operation *>> parts);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_OBJECTS_PARTITION_H

@@ -300,6 +300,18 @@ bool isIntrinsic(Operation *op) {
              math::TruncOp, math::IsNaNOp, math::IsFiniteOp, math::IsInfOp>(op);
 }
 
+/// Whether there is anything that the patterns match.
+bool hasMath(Operation *root) {
+  return root
+      ->walk([](Operation *op) {
+        return isa<arith::RemFOp>(op) ||
+                       isa_and_nonnull<math::MathDialect>(op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 struct ApproximateMathPass
     : sardonyx::impl::CPUApproximateMathBase<ApproximateMathPass> {
   using Base::Base;
@@ -319,6 +331,9 @@ struct ApproximateMathPass
     if (hasScale)
       scale = emitScale;
     prepareMath(getOperation(), scale);
+    // To make the patterns takes longer than to find that nothing is theirs.
+    if (!hasMath(getOperation()))
+      return;
     {
       RewritePatternSet patterns(context);
       populateMathExpansions(patterns, scale);

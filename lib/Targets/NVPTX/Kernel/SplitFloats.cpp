@@ -38,9 +38,8 @@ SplitPair nv::splitPair(ImplicitLocOpBuilder &b, Value first, Value second) {
   Value rounded = roundPair(b, first, second);
   // NaN, all of whose exponent's bits are ones, of an infinity and of NaN; else
   // 0.
-  Value zero =
-      LLVM::ConstantOp::create(b, rounded.getType(),
-                               b.getZeroAttr(rounded.getType()));
+  Value zero = LLVM::ConstantOp::create(b, rounded.getType(),
+                                        b.getZeroAttr(rounded.getType()));
   Value special =
       asWord(LLVM::FMAOp::create(b, rounded.getType(), rounded, zero, zero));
   Value word = asWord(rounded);
@@ -55,8 +54,7 @@ SplitPair nv::splitPair(ImplicitLocOpBuilder &b, Value first, Value second) {
     return arith::SubFOp::create(b, number,
                                  LLVM::BitcastOp::create(b, f32, bits));
   };
-  Value firstLeft =
-      left(first, arith::ShLIOp::create(b, taken, constant(16)));
+  Value firstLeft = left(first, arith::ShLIOp::create(b, taken, constant(16)));
   Value secondLeft =
       left(second, arith::AndIOp::create(b, taken, constant(kUpperHalf)));
   return {flip(kOneBits), asWord(roundPair(b, firstLeft, secondLeft))};
