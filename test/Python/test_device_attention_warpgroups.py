@@ -46,7 +46,7 @@ def choose(model, folder, given):
     return {"plan": str(folder / "plan")}
 
 
-SHAPES = [(64, 64), (128, 128), (80, 40), (96, 160), (8, 72), (256, 256)]
+SHAPES = [(8, 72), (40, 40), (80, 40), (64, 64), (128, 128), (96, 160), (256, 256)]
 
 
 @pytest.mark.parametrize("type", CODES)

@@ -60,7 +60,7 @@ AttentionPlan::AttentionPlan(AttentionPlanAttr attr, sdx::AttentionOp op,
       split(attr.getSplit()), multiprocessors(target.countMultiprocessors()) {
   depth = op.getQuery().getType().getShape().back();
   columns = op.getValue().getType().getShape().back();
-  depth = roundUp(depth, isMma() ? 16 : 4);
+  depth = roundUp(depth, isMma() || isWgmma() ? 16 : 4);
   columns = roundUp(columns, !isMma() && columns > 32 ? 64 : 16);
   if (!isMma())
     rowsOfThread = std::clamp<int64_t>(rows / 8, 1, 4);
