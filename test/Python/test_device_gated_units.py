@@ -65,7 +65,7 @@ def test_packed_weights(rows, bits, block, columns, depth, dtype):
     tensors, exact = {"gamma": RANDOM.uniform(0.5, 2, depth).astype(dtype), "e": np.array(EPSILON, dtype), "one": np.array(1, dtype)}, {}
     for name in "vw":
         numbers = RANDOM.integers(0, 2**bits, (columns, blocks, block), dtype=np.uint8)
-        scales = (RANDOM.standard_normal((columns, blocks)) * 0.1).astype(dtype)
+        scales = (RANDOM.standard_normal((columns, blocks)) * 1.6 / 2**bits).astype(dtype)  # within f16
         tensors |= {name: pack(numbers, bits), f"{name}s": scales.reshape(-1)}
         exact[name] = ((numbers - 2.0 ** (bits - 1)) * scales.astype(np.float64)[..., None]).reshape(columns, -1)[:, :depth].T
     form = {"domain": "com.microsoft", "N": columns, "K": depth, "bits": bits, "block_size": block}
