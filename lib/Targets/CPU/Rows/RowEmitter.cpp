@@ -175,19 +175,25 @@ void RowGroupEmitter::emitInterleavedTask(Point point, OpFoldResult begin,
   });
 }
 
-/// The rows of a task: `plan.rows` side by side where, among all the sizes of
-/// the parallel loop, that leaves tasks for many threads.
-Value RowGroupEmitter::getRowsOfTask(ArrayRef<unsigned> outer) {
-  Value rows = index(plan.rows);
-  if (llvm::all_of(outer,
-                   [&](unsigned d) { return group.getStaticSize(d) >= 0; }))
-    return rows;
-  Value count = index(1);
-  for (unsigned d : outer)
+/// The rows of a task: `plan.rows` side by side where they are short and, among
+/// all the sizes of the parallel loop, that leaves tasks for many threads.
+Value RowGroupEmitter::getRowsOfTask() {
+  Value rows = index(plan.rows), tasks = index(1), length = index(1);
+  bool areKnown = true;
+  for (unsigned d = 0; d < group.getNumDims(); ++d) {
+    Value &count = group.reduced[d] ? length : tasks;
     count = arith::MulIOp::create(b, loc, count, getSize(d));
+    areKnown &= group.getStaticSize(d) >= 0;
+  }
+  if (areKnown)
+    return rows;
   Value isEnough =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, count,
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, tasks,
                             index(plan.rows * kEnoughRowTasks));
+  Value areShort =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, length,
+                            index(plan.lanes * kVectorsOfShortRow));
+  isEnough = arith::AndIOp::create(b, loc, isEnough, areShort);
   return arith::SelectOp::create(b, loc, isEnough, rows, index(1));
 }
 
@@ -262,7 +268,7 @@ void RowGroupEmitter::run() {
     steps.push_back(index(1));
   }
   if (plan.rows > 1)
-    steps.back() = getRowsOfTask(outer);
+    steps.back() = getRowsOfTask();
   OpFoldResult begin = b.getIndexAttr(0), end = begin;
   if (plan.lane >= 0)
     end = group.sizes[plan.lane];

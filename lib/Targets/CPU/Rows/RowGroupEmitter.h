@@ -60,7 +60,7 @@ private:
   /// Loads the tables of bytes that bodies pick from, once a task.
   void loadTables();
   void emitTask(Point point, mlir::OpFoldResult begin, mlir::OpFoldResult end);
-  mlir::Value getRowsOfTask(llvm::ArrayRef<unsigned> outer);
+  mlir::Value getRowsOfTask();
   void emitRows(Point point, unsigned d, mlir::Value first, mlir::Value count);
   void emitTransposedTask(Point point, mlir::Value firstRow);
   void emitInterleavedTask(Point point, mlir::OpFoldResult begin,

@@ -18,6 +18,8 @@ namespace sardonyx::cpu {
 
 /// So many tasks occupy the threads while rows are computed side by side.
 inline constexpr int64_t kEnoughRowTasks = 16;
+/// Rows of as many vectors or fewer are computed side by side.
+inline constexpr int64_t kVectorsOfShortRow = 16;
 
 /// How the loops of a group are laid out: its #cpu.rows_plan, and what follows
 /// from that and the group. Nothing is emitted yet.

@@ -227,7 +227,6 @@ static bool choosePrefetch(const RowsFacts &facts, int64_t lane) {
 /// are none.
 static void chooseRows(const RowsFacts &facts, int64_t lane, int64_t lanes,
                        int64_t &rows, int64_t &unroll) {
-  constexpr int64_t kVectorsOfShortRow = 32;
   ReductionGroup &group = facts.group;
   rows = 1;
   if (!findNextRow(group, lane))
