@@ -56,6 +56,14 @@ def test_blocks_that_become_channels(block):
     np.testing.assert_array_equal(y, blocks.transpose(0, 3, 5, 1, 2, 4).reshape(2, -1, 5, 18))
 
 
+@pytest.mark.parametrize("size", [2, 5, 8, 9])
+def test_diagonals(size):
+    """No dimension lies between others along itself."""
+    x = np.random.default_rng(size).standard_normal((3, size, size)).astype(np.float32)
+    y = run([helper.make_node("Einsum", ["x"], ["y"], equation="nii->ni")], x, x.dtype, list(x.shape), None)
+    np.testing.assert_array_equal(y, np.einsum("nii->ni", x))
+
+
 @pytest.mark.parametrize("channels", [2, 3, 4, 5, 7])
 def test_what_is_quantized_on_the_way(channels):
     rng = np.random.default_rng(channels)

@@ -66,7 +66,7 @@ static int64_t findInterleaved(ReductionGroup &group, const RowAccess &access,
     return -1;
   auto last = dyn_cast<AffineDimExpr>(exprs.back());
   const int64_t size = type.getShape().back();
-  if (!last || size < 2 || size > kMost ||
+  if (!last || last.getPosition() == lane || size < 2 || size > kMost ||
       group.getStaticSize(last.getPosition()) != size)
     return -1;
   for (AffineExpr expr : exprs.drop_back(2))
