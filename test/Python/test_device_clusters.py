@@ -3,43 +3,9 @@ against numpy in f64."""
 
 import numpy as np
 import pytest
-from device_models import run_and_count
-from onnx import numpy_helper, parser
+from device_sums import EPSILON, compare, normalize, run_rows, softmax
 
 RANDOM = np.random.default_rng(41)
-EPSILON = 1e-5
-TOLERANCE = {"tf32": 4e-3, "f16": 4e-3, "bf16": 3e-2}
-
-
-def normalize(x, gamma, beta):
-    centered = x - x.mean(-1, keepdims=True)
-    return centered / np.sqrt(np.mean(centered**2, -1, keepdims=True) + EPSILON) * gamma + beta
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
-
-
-def run(rows, depth, columns, text, results, precision, runs=1):
-    weights = {
-        "w": RANDOM.standard_normal((depth, columns)) / np.sqrt(depth),
-        "b": RANDOM.standard_normal(columns),
-        "gamma": RANDOM.uniform(0.5, 2, columns),
-        "beta": RANDOM.standard_normal(columns),
-    }
-    weights = {name: array.astype("f4") for name, array in weights.items()}
-    outputs = ", ".join(f"float[{rows},{columns}] {name}" for name in results)
-    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> m (float[{rows},{depth}] x, float[{rows},{columns}] r) => ({outputs}) {{ {text} }}')
-    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in weights.items())
-    feeds = {"x": RANDOM.standard_normal((rows, depth)).astype("f4"), "r": RANDOM.standard_normal((rows, columns)).astype("f4")}
-    given, use = run_and_count(model, [feeds] * runs, precision=precision)
-    exact = {name: array.astype(np.float64) for name, array in {**feeds, **weights}.items()}
-    return given, exact, use["kernels"]
-
-
-def compare(given, expected, precision):
-    np.testing.assert_allclose(given, expected, rtol=0, atol=TOLERANCE[precision] * np.abs(expected).max())
 
 
 @pytest.mark.parametrize(
@@ -50,7 +16,7 @@ def compare(given, expected, precision):
 def test_residual_and_normalization(rows, depth, columns, precision, keeps):
     """With a bias and a residual, which a later operation may read, too. Rows and columns are not always whole tiles."""
     text = f"p = MatMul(x, w)  q = Add(p, b)  s = Add(q, r)  n = LayerNormalization<epsilon = {EPSILON}>(s, gamma, beta)"
-    (given,), exact, kernels = run(rows, depth, columns, text, ["n", "s"] if keeps else ["n"], precision)
+    (given,), exact, kernels = run_rows(RANDOM, rows, depth, columns, text, ["n", "s"] if keeps else ["n"], precision)
     total = exact["x"] @ exact["w"] + exact["b"] + exact["r"]
     compare(given[0], normalize(total, exact["gamma"], exact["beta"]), precision)
     if keeps:
@@ -60,7 +26,7 @@ def test_residual_and_normalization(rows, depth, columns, precision, keeps):
 
 
 def test_softmax_has_the_same_bits_each_time():
-    given, exact, kernels = run(40, 1024, 96, "p = MatMul(x, w)  q = Add(p, b)  y = Softmax(q)", ["y"], "tf32", runs=2)
+    given, exact, kernels = run_rows(RANDOM, 40, 1024, 96, "p = MatMul(x, w)  q = Add(p, b)  y = Softmax(q)", ["y"], "tf32", runs=2)
     compare(given[0][0], softmax(exact["x"] @ exact["w"] + exact["b"]), "tf32")
     np.testing.assert_array_equal(given[0][0], given[1][0])
     assert kernels == 1
@@ -79,7 +45,7 @@ def test_softmax_has_the_same_bits_each_time():
 )  # fmt: skip
 def test_other_reductions_have_kernels_of_their_own(text, compute):
     text = "parts = Constant<value_ints = [40, 4, 24]>()  all = Constant<value_ints = [40, 96]>()  first = Constant<value_ints = [0]>()  " + text
-    (given,), exact, kernels = run(40, 512, 96, text, ["y"], "tf32")
+    (given,), exact, kernels = run_rows(RANDOM, 40, 512, 96, text, ["y"], "tf32")
     compare(given[0], compute(exact["x"] @ exact["w"]), "tf32")
     assert kernels > 1
 
@@ -88,6 +54,6 @@ def test_other_reductions_have_kernels_of_their_own(text, compute):
 def test_a_deep_product_is_shared_by_more_blocks(precision):
     """Eight blocks would read all of the weights for a few rows."""
     text = f"p = MatMul(x, w)  n = LayerNormalization<epsilon = {EPSILON}>(p, gamma, beta)"
-    (given,), exact, kernels = run(40, 8192, 96, text, ["n"], precision)
+    (given,), exact, kernels = run_rows(RANDOM, 40, 8192, 96, text, ["n"], precision)
     compare(given[0], normalize(exact["x"] @ exact["w"], exact["gamma"], exact["beta"]), precision)
     assert kernels == (2 if precision == "tf32" else 3)

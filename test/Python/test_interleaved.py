@@ -23,27 +23,17 @@ def run(nodes, x, y, shape, out_shape):
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("channels", range(2, 10))
 @pytest.mark.parametrize("is_open", [False, True])
-def test_transposes(dtype, channels, is_open):
+@pytest.mark.parametrize("perm", [(0, 2, 3, 1), (0, 3, 1, 2)], ids=["pixels", "planes"])
+def test_transposes(perm, dtype, channels, is_open):
     rng = np.random.default_rng(channels)
     for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70)]:
-        x = (rng.standard_normal((images, channels, height, width)) * 50).astype(np.int8).astype(dtype)
-        node = helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 3, 1])
-        shape = ["n", channels, "h", "w"] if is_open else list(x.shape)
-        y = run([node], x, x.dtype, shape, [shape[i] for i in (0, 2, 3, 1)])
-        np.testing.assert_array_equal(y, x.transpose(0, 2, 3, 1))
-
-
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("channels", range(2, 10))
-@pytest.mark.parametrize("is_open", [False, True])
-def test_transposes_back(dtype, channels, is_open):
-    rng = np.random.default_rng(channels)
-    for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70)]:
-        x = (rng.standard_normal((images, height, width, channels)) * 50).astype(np.int8).astype(dtype)
-        node = helper.make_node("Transpose", ["x"], ["y"], perm=[0, 3, 1, 2])
-        shape = ["n", "h", "w", channels] if is_open else list(x.shape)
-        y = run([node], x, x.dtype, shape, [shape[i] for i in (0, 3, 1, 2)])
-        np.testing.assert_array_equal(y, x.transpose(0, 3, 1, 2))
+        names = dict(n=images, c=channels, h=height, w=width)
+        dims = "nchw" if perm[1] == 2 else "nhwc"
+        x = (rng.standard_normal([names[d] for d in dims]) * 50).astype(np.int8).astype(dtype)
+        node = helper.make_node("Transpose", ["x"], ["y"], perm=perm)
+        shape = [channels if d == "c" else d for d in dims] if is_open else list(x.shape)
+        y = run([node], x, x.dtype, shape, [shape[i] for i in perm])
+        np.testing.assert_array_equal(y, x.transpose(perm))
 
 
 @pytest.mark.parametrize("block", [2, 3, 8])

@@ -126,7 +126,7 @@ def CPUSplitDepth : Pass<"cpu-split-depth", "::mlir::func::FuncOp"> {
     %y = sdx.conv ins(%x, %w : tensor<1x64x16x56x56xf32>, tensor<64x64x3x3x3xf32>)
     // becomes
     %t = linalg.transpose ins(%x) permutation = [0, 2, 1, 3, 4]
-    %p = tensor.pad %t low[0, 1, 0, 0, 0] high[0, 1, 0, 0, 0]
+    %p = tensor.insert_slice %t into %pads[0, 1, 0, 0, 0] [1, 16, 64, 56, 56]
     %y = scf.for %i = %c0 to %c16 step %c1 iter_args(%to = %init) {
       %s = tensor.extract_slice %p[0, %i, 0, 0, 0] [1, 3, 64, 56, 56]
       %c = tensor.collapse_shape %s // [1,192,56,56]

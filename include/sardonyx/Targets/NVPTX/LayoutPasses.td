@@ -118,8 +118,8 @@ def NVFuseIntoProducts : Pass<"nv-fuse-into-products", "::mlir::ModuleOp"> {
     if only such products read them. Each of these then computes the rows. A
     kernel that reduces rows of a product whose sums blocks will share becomes
     one with it, in which it adds these up, and so does one behind a product
-    whose blocks will be in clusters that have whole rows. Kernels of several products of the
-    same rows get `nv.together`, their number.
+    whose blocks will be in clusters that have whole rows. Kernels of several
+    products of the same rows get `nv.together`, their number.
 
     ```mlir
     %n = sdx.call @k0_rows(%x, %scale : ...) outs(...) -> tensor<1x1024xf16>

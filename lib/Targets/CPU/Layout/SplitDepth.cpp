@@ -5,17 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/SplitConvs.h"
 #include "lib/Dispatch/Utils.h"
 #include "sardonyx/Targets/CPU/Passes.h"
-
-#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CPUSPLITDEPTH
@@ -24,6 +22,7 @@ namespace sardonyx {
 
 using namespace mlir;
 using namespace sardonyx;
+using namespace sardonyx::cpu;
 
 /// The dimension of images and results that is split.
 static constexpr int64_t kDepth = 2;
@@ -32,20 +31,12 @@ static constexpr int64_t kDepth = 2;
 /// computes: all else has as many products in three dimensions as in two.
 static bool maySplit(sdx::ConvOp op) {
   constexpr int64_t kMinChannels = 16, kMinSide = 4, kSide = 3;
-  if (!op.hasPureTensorSemantics() || op.getGroup() != 1 || op.getExact() ||
-      op.getNumSpatialDims() != 3)
+  if (!mayTransform(op, 3))
     return false;
-  for (Type type : op->getOperandTypes())
-    if (!getElementTypeOrSelf(type).isF32() ||
-        ShapedType::isDynamicShape(
-            cast<RankedTensorType>(type).getShape().drop_front()))
-      return false;
   for (int64_t d : {1, 2})
     if (op.getKernelShape()[d] != kSide || op.getStrides()[d] != 1 ||
         op.getInit().getType().getDimSize(2 + d) < kMinSide)
       return false;
-  if (op.getPadsBegin()[0] < 0 || op.getPadsEnd()[0] < 0)
-    return false;
   ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
   return weights[0] >= kMinChannels && weights[1] >= kMinChannels;
 }
@@ -277,14 +268,7 @@ namespace {
 
 struct SplitDepthPass : sardonyx::impl::CPUSplitDepthBase<SplitDepthPass> {
   void runOnOperation() override {
-    SmallVector<sdx::ConvOp> convs;
-    getOperation().walk([&](sdx::ConvOp op) {
-      if (maySplit(op))
-        convs.push_back(op);
-    });
-    IRRewriter rewriter(&getContext());
-    for (sdx::ConvOp op : convs)
-      splitDepth(rewriter, op);
+    splitConvs(getOperation(), maySplit, splitDepth);
   }
 };
 

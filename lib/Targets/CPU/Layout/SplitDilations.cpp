@@ -5,17 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/SplitConvs.h"
 #include "Plan/ConvPlan.h"
 #include "Plan/WinogradTiles.h"
 #include "sardonyx/Targets/CPU/Passes.h"
-
-#include "dialects/SDX/SDX.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sardonyx {
@@ -62,14 +60,8 @@ static Phases getPhases(sdx::ConvOp op, unsigned d) {
 static bool maySplit(sdx::ConvOp op) {
   // Shorter sums are computed by smaller tiles, if by Winograd's algorithm.
   constexpr int64_t kMinChannels = 64, kMinFilters = 32;
-  if (!op.hasPureTensorSemantics() || op.getGroup() != 1 || op.getExact() ||
-      op.getNumSpatialDims() != 2)
+  if (!mayTransform(op, 2))
     return false;
-  for (Type type : op->getOperandTypes())
-    if (!getElementTypeOrSelf(type).isF32() ||
-        ShapedType::isDynamicShape(
-            cast<RankedTensorType>(type).getShape().drop_front()))
-      return false;
   auto fill = op.getInit().getDefiningOp<linalg::FillOp>();
   if (!fill || !matchPattern(fill.value(), m_AnyZeroFloat()))
     return false;
@@ -79,9 +71,6 @@ static bool maySplit(sdx::ConvOp op) {
   if (!all(op.getKernelShape(), kTaps) || !all(op.getStrides(), 1) ||
       all(op.getDilations(), 1))
     return false;
-  for (ArrayRef<int64_t> pads : {op.getPadsBegin(), op.getPadsEnd()})
-    if (llvm::any_of(pads, [](int64_t pad) { return pad < 0; }))
-      return false;
   ArrayRef<int64_t> weights = op.getWeights().getType().getShape();
   if (weights[0] < kMinFilters || weights[1] < kMinChannels)
     return false;
@@ -182,16 +171,9 @@ namespace {
 struct SplitDilationsPass
     : sardonyx::impl::CPUSplitDilationsBase<SplitDilationsPass> {
   void runOnOperation() override {
-    SmallVector<sdx::ConvOp> convs;
-    getOperation().walk([&](sdx::ConvOp op) {
-      if (maySplit(op))
-        convs.push_back(op);
+    splitConvs(getOperation(), maySplit, [](IRRewriter &b, sdx::ConvOp op) {
+      b.replaceOp(op, splitDilations(b, op));
     });
-    IRRewriter rewriter(&getContext());
-    for (sdx::ConvOp op : convs) {
-      rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, splitDilations(rewriter, op));
-    }
   }
 };
 

@@ -5,12 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Layout/SplitConvs.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
-#include "dialects/SDX/SDX.h"
-
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/PatternMatch.h"
 
 namespace sardonyx {
 #define GEN_PASS_DEF_CPUSPLITTAPS
@@ -19,6 +17,7 @@ namespace sardonyx {
 
 using namespace mlir;
 using namespace sardonyx;
+using namespace sardonyx::cpu;
 
 namespace {
 
@@ -172,16 +171,9 @@ namespace {
 
 struct SplitTapsPass : sardonyx::impl::CPUSplitTapsBase<SplitTapsPass> {
   void runOnOperation() override {
-    SmallVector<sdx::ConvOp> convs;
-    getOperation().walk([&](sdx::ConvOp op) {
-      if (maySplit(op))
-        convs.push_back(op);
+    splitConvs(getOperation(), maySplit, [](IRRewriter &b, sdx::ConvOp op) {
+      b.replaceOp(op, splitTaps(b, op));
     });
-    IRRewriter rewriter(&getContext());
-    for (sdx::ConvOp op : convs) {
-      rewriter.setInsertionPoint(op);
-      rewriter.replaceOp(op, splitTaps(rewriter, op));
-    }
   }
 };
 

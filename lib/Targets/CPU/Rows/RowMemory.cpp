@@ -105,6 +105,28 @@ Copies RowMemory::loadTransposed(const RowAccess &access, const Point &point) {
   return rows;
 }
 
+/// Every n-th element of n `parts` behind each other, from `first` on.
+static Value pickEvery(OpBuilder &b, Location loc, ArrayRef<Value> parts,
+                       int64_t first) {
+  const int64_t n = parts.size();
+  const int64_t lanes =
+      cast<VectorType>(parts.front().getType()).getNumElements();
+  Value result = parts.front();
+  for (int64_t part = 1; part < n; ++part) {
+    SmallVector<int64_t> picked;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const int64_t from = (lane * n + first) / lanes,
+                    at = (lane * n + first) % lanes;
+      // What earlier parts gave is in place but for the first part's.
+      picked.push_back(from == part             ? lanes + at
+                       : part == 1 && from == 0 ? at
+                                                : lane);
+    }
+    result = vector::ShuffleOp::create(b, loc, result, parts[part], picked);
+  }
+  return result;
+}
+
 /// Every n-th element: loads all of them and picks.
 Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
                                  SmallVector<Value> indices) {
@@ -119,11 +141,12 @@ Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
     left = arith::MulIOp::create(b, loc, left, index(n));
     left = arith::AddIOp::create(b, loc, left, index(1));
   }
-  Value first = indices.back(), result;
+  Value first = indices.back();
+  Copies parts;
   for (int64_t k = 0; k < n; ++k) {
     indices.back() = affine::AffineApplyOp::create(
         b, loc, b.getAffineDimExpr(0) + k * lanes, ValueRange{first});
-    Value mask, part;
+    Value mask;
     if (left)
       mask = vector::CreateMaskOp::create(
           b, loc, maskType,
@@ -132,26 +155,14 @@ Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
       mask =
           vector::CreateMaskOp::create(b, loc, maskType, index(lanes - n + 1));
     if (mask)
-      part = vector::MaskedLoadOp::create(
+      parts.push_back(vector::MaskedLoadOp::create(
           b, loc, type, access.value, indices, mask,
-          arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+          arith::ConstantOp::create(b, loc, b.getZeroAttr(type))));
     else
-      part = vector::LoadOp::create(b, loc, type, access.value, indices);
-    if (k == 0) {
-      result = part;
-      continue;
-    }
-    SmallVector<int64_t> picked;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t from = lane * n / lanes, at = lane * n % lanes;
-      // What earlier parts gave is in place but for the first part's.
-      picked.push_back(from == k             ? lanes + at
-                       : k == 1 && from == 0 ? at
-                                             : lane);
-    }
-    result = vector::ShuffleOp::create(b, loc, result, part, picked);
+      parts.push_back(
+          vector::LoadOp::create(b, loc, type, access.value, indices));
   }
-  return result;
+  return pickEvery(b, loc, parts, 0);
 }
 
 Copies RowMemory::load(const RowAccess &access, const Point &point) {
@@ -265,21 +276,8 @@ Copies RowMemory::loadDeinterleaved(const RowAccess &access,
         b, loc, b.getAffineDimExpr(0) + part * lanes, ValueRange{first});
     parts.push_back(vector::LoadOp::create(b, loc, type, flat, indices));
   }
-  for (int64_t copy = 0; copy < count; ++copy) {
-    Value result = parts.front();
-    for (int64_t part = 1; part < count; ++part) {
-      SmallVector<int64_t> picked;
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        const int64_t place = lane * count + copy;
-        // What earlier parts gave is in place but for the first one's.
-        picked.push_back(place / lanes == part ? lanes + place % lanes
-                         : part == 1 && place / lanes == 0 ? place % lanes
-                                                           : lane);
-      }
-      result = vector::ShuffleOp::create(b, loc, result, parts[part], picked);
-    }
-    results.push_back(result);
-  }
+  for (int64_t copy = 0; copy < count; ++copy)
+    results.push_back(pickEvery(b, loc, parts, copy));
   return results;
 }
 
