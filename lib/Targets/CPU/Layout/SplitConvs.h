@@ -33,7 +33,8 @@ inline bool mayTransform(sdx::ConvOp op, int64_t dims) {
 
 /// Has `split` replace each convolution in `root` that `maySplit`.
 inline void
-splitConvs(mlir::Operation *root, llvm::function_ref<bool(sdx::ConvOp)> maySplit,
+splitConvs(mlir::Operation *root,
+           llvm::function_ref<bool(sdx::ConvOp)> maySplit,
            llvm::function_ref<void(mlir::IRRewriter &, sdx::ConvOp)> split) {
   llvm::SmallVector<sdx::ConvOp> convs;
   root->walk([&](sdx::ConvOp op) {
