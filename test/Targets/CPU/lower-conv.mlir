@@ -18,12 +18,14 @@
 // CHECK: %{{.*}}:8 = scf.for
 // CHECK: vector.maskedstore
 // CHECK: } else {
-// CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
-// CHECK: vector.store {{.*}}, %[[PANEL]]
+// CHECK: %{{.*}}:24 = scf.if
 // CHECK: %{{.*}}:24 = scf.for %[[K:.*]] = %c0 to %c576
 // CHECK: vector.load %[[PANEL]][%[[K]], %c0]
 // CHECK: memref.load %[[W]]
 // CHECK: vector.fma
+// CHECK: } else {
+// CHECK: vector.maskedload {{.*}} : memref<?x64x?xf32>
+// CHECK: vector.store {{.*}}, %[[PANEL]]
 // CHECK: memref.load %[[BIAS]]
 // CHECK-NOT: vector.maskedstore
 // CHECK: memref.dealloc %[[PANEL]]
@@ -362,15 +364,18 @@ func.func private @tap_phases(%x: memref<1x3x74x56xf32>, %w: memref<1x1x27x8xf32
 // CHECK: scf.parallel
 // CHECK: %[[PANEL:.*]] = memref.alloc() {{.*}} : memref<576x48xf32>
 // CHECK-NOT: vector.store
+// CHECK: scf.for %[[TILE:.*]] = %[[FIRST:.*]] to
+// CHECK: arith.cmpi ne, %[[TILE]], %[[FIRST]]
+// CHECK: scf.if
+// CHECK: scf.for %{{.*}} = %c0 to %c576 step %{{.*}} iter_args
+// CHECK: vector.load %[[PANEL]]
+// CHECK: vector.fma
+// CHECK: } else {
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args
 // CHECK: scf.for %{{.*}} = %c0 to %c3 step %c1 iter_args
 // CHECK: scf.for %{{.*}} = %c0 to %c64 step %{{.*}} iter_args
 // CHECK: %[[INPUT:.*]] = vector.maskedload
 // CHECK: vector.store %[[INPUT]], %[[PANEL]]
-// CHECK: vector.fma
-// CHECK: scf.for
-// CHECK: scf.for %{{.*}} = %c0 to %c576 step %{{.*}} iter_args
-// CHECK: vector.load %[[PANEL]]
 // CHECK: vector.fma
 // CHECK: return
 func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf32>,
@@ -391,7 +396,8 @@ func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf
 // -----
 
 // A single tap: the first tile of filters reads the inputs where they lie and
-// packs them while it multiplies. All tiles fetch some inputs of the next panel
+// packs them while it multiplies; what becomes of the sums is the same code for
+// all tiles. All tiles fetch some inputs of the next panel
 // and the lines that the tile after them writes, for each row of 48 positions
 // three. 28x28 positions are 16 panels of three vectors and one of one. A chunk
 // has all 32 tiles of filters, or where many threads would wait 16, 8 or 4.
@@ -406,14 +412,19 @@ func.func private @first_tile(%x: memref<1x64x28x28xf32>, %w: memref<1x2x576x8xf
 // CHECK: %[[TILES:.*]] = arith.select %{{.*}}, %c32, %[[SIXTEEN]]
 // CHECK: %[[PANEL:.*]] = memref.alloc() {alignment = 64 : i64} : memref<512x48xf32>
 // CHECK: scf.if
+// CHECK: %[[SUMS:.*]]:24 = scf.if
+// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
+// CHECK-NOT: %[[CHANNELS]]
+// CHECK: vector.load %[[PANEL]]
+// CHECK: } else {
 // CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
 // CHECK-COUNT-3: memref.prefetch %[[INPUTS]]{{.*}}, read
 // CHECK-COUNT-3: memref.prefetch %{{.*}}, write
 // CHECK: vector.load %[[CHANNELS]]
 // CHECK: vector.store %{{.*}}, %[[PANEL]]
-// CHECK: %{{.*}}:24 = scf.for %{{.*}} = %c0 to %c512 step %c4
-// CHECK-NOT: %[[CHANNELS]]
-// CHECK: vector.load %[[PANEL]]
+// CHECK: } {sdx.rare_else}
+// CHECK-COUNT-24: vector.store %[[SUMS]]#
+// CHECK-NOT: vector.store %[[SUMS]]#
 // CHECK: } else {
 // CHECK: %{{.*}}:8 = scf.for
 // CHECK: memref.dealloc %[[PANEL]]

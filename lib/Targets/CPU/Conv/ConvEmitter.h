@@ -138,10 +138,12 @@ private:
   Coordinates emitCoordinates(mlir::ImplicitLocOpBuilder &b,
                               mlir::Value position, int64_t width);
   void emitChannels(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk);
-  void emitTiles(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                 mlir::Value first);
   void emitTile(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
-                mlir::Value tile, int64_t rows, bool limited, bool readsInputs);
+                mlir::Value tile, int64_t rows, bool limited);
+  llvm::SmallVector<mlir::Value>
+  emitTileSums(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+               mlir::Value tile, const Tile &panel, int64_t rows,
+               bool readsInputs, mlir::ValueRange init);
 
   /// The block of the weights with tile number `tile` of the filters, and where
   /// in it the tile begins.

@@ -15,6 +15,7 @@
 
 #include "Common/IndexMath.h"
 #include "Conv/ConvEmitter.h"
+#include "dialects/SDX/RareElse.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -303,36 +304,20 @@ Value ConvEmitter::emitInputs(ImplicitLocOpBuilder &b, const Chunk &chunk,
 }
 
 void ConvEmitter::emitChannels(ImplicitLocOpBuilder &b, const Chunk &chunk) {
-  Value next = chunk.firstTile;
-  if (chunk.packing == ConvPacking::InFirstTile) {
-    emitTile(b, chunk, next, shape.rows, /*limited=*/false,
-             /*readsInputs=*/true);
-    next = IndexMath(b).add(next, 1);
-  }
-  emitTiles(b, chunk, next);
-}
-
-/// The tiles of a chunk from number `first` on.
-void ConvEmitter::emitTiles(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                            Value first) {
   IndexMath math(b);
-  const bool readsInputs = chunk.packing == ConvPacking::Never;
   std::optional<int64_t> filters = IndexMath::known(groupFilters);
-  if (!filters)
-    return emitFor(b, first, chunk.endTile, 1, [&](Value tile) {
-      emitTile(b, chunk, tile, shape.rows, /*limited=*/true, readsInputs);
+  int64_t full = filters ? *filters / shape.rows : 0;
+  Value first = chunk.firstTile, end = chunk.endTile;
+  if (filters)
+    end = math.min(end, math.constant(full));
+  if (!filters || full > 0)
+    emitFor(b, first, end, 1, [&](Value tile) {
+      emitTile(b, chunk, tile, shape.rows, /*limited=*/!filters);
     });
-  int64_t full = *filters / shape.rows, tail = *filters % shape.rows;
-  if (full > 0)
-    emitFor(b, first, math.min(chunk.endTile, math.constant(full)), 1,
-            [&](Value tile) {
-              emitTile(b, chunk, tile, shape.rows, /*limited=*/false,
-                       readsInputs);
-            });
+  int64_t tail = filters ? *filters % shape.rows : 0;
   if (tail > 0)
     emitIf(b, math.less(math.constant(full), chunk.endTile), [&] {
-      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false,
-               readsInputs);
+      emitTile(b, chunk, math.constant(full), tail, /*limited=*/false);
     });
 }
 
@@ -391,16 +376,10 @@ void ConvEmitter::emitStores(ImplicitLocOpBuilder &b, ArrayRef<Tile> tiles,
   }
 }
 
-/// A tile of the filters, times the panel: what was packed, or inputs that it
-/// reads from where they lie and, if it is the first of several, packs.
+/// A tile of the filters, times the panel.
 void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
-                           Value tileIndex, int64_t rows, bool limited,
-                           bool readsInputs) {
+                           Value tileIndex, int64_t rows, bool limited) {
   IndexMath math(b);
-  const bool packs = chunk.packing == ConvPacking::InFirstTile && readsInputs;
-  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
-  Value block, rowInBlock;
-  std::tie(block, rowInBlock) = findTile(b, tileIndex);
   Value firstFilter = math.mul(chunk.group, groupFilters);
   auto getTile = [&](int64_t firstColumn, int64_t width, Value mask) {
     Tile tile;
@@ -414,6 +393,52 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     return tile;
   };
   Tile panel = getTile(0, chunk.getPositions(), nullptr);
+  SmallVector<Tile> tiles;
+  for (auto [c, mask] : llvm::enumerate(chunk.masks))
+    tiles.push_back(getTile(c, chunk.width, mask));
+  SmallVector<Value> accs = emitInits(b, tiles, rows);
+  auto emitSums = [&](bool readsInputs) {
+    return emitTileSums(b, chunk, tileIndex, panel, rows, readsInputs, accs);
+  };
+  // Only a whole tile is the first one. What becomes of the sums is the larger
+  // part of the code, and is there once.
+  std::optional<int64_t> filters = IndexMath::known(groupFilters);
+  const bool isWhole = rows == shape.rows;
+  const bool isOnly = isWhole && filters && *filters < 2 * rows;
+  if (chunk.packing != ConvPacking::InFirstTile || !isWhole || isOnly) {
+    accs = emitSums(chunk.packing == ConvPacking::Never ||
+                    (isOnly && chunk.packing == ConvPacking::InFirstTile));
+  } else {
+    auto branch = scf::IfOp::create(
+        b, TypeRange(ValueRange(accs)),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tileIndex,
+                              chunk.firstTile),
+        /*withElseRegion=*/true);
+    branch->setAttr(sdx::kRareElseAttr, b.getUnitAttr());
+    for (bool isFirst : {false, true}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(isFirst ? branch.elseBlock()
+                                         : branch.thenBlock());
+      scf::YieldOp::create(b, emitSums(isFirst));
+    }
+    accs = branch.getResults();
+  }
+  emitStores(b, tiles, accs, rows);
+}
+
+/// The sums `init` and those of a tile of the filters, times the panel: what
+/// was packed, or inputs that it reads from where they lie and, if it is the
+/// first of several, packs.
+SmallVector<Value> ConvEmitter::emitTileSums(ImplicitLocOpBuilder &b,
+                                             const Chunk &chunk,
+                                             Value tileIndex, const Tile &panel,
+                                             int64_t rows, bool readsInputs,
+                                             ValueRange init) {
+  IndexMath math(b);
+  const bool packs = chunk.packing == ConvPacking::InFirstTile && readsInputs;
+  int64_t tilesPerBlock = op.getBlockRows() / shape.rows;
+  Value block, rowInBlock;
+  std::tie(block, rowInBlock) = findTile(b, tileIndex);
 
   // A tile is one loop over k, or as many as the kernel has taps, over `steps`
   // values each. What loop number `loop` fetches:
@@ -444,10 +469,6 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     evaluator.prefetchOutputs(b, panel, rows, target.getL2Bytes() / 2);
 
   int64_t columns = chunk.getColumns();
-  SmallVector<Tile> tiles;
-  for (auto [c, mask] : llvm::enumerate(chunk.masks))
-    tiles.push_back(getTile(c, chunk.width, mask));
-  SmallVector<Value> accs = emitInits(b, tiles, rows);
   // The sums over `size` values, number i of which is k(i).
   auto emitSums = [&](Value size, function_ref<Value(Value)> k, const Tap *tap,
                       ValueRange init, ArrayRef<Prefetch> prefetches) {
@@ -469,8 +490,8 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
         },
         prefetches);
   };
-  if (readsInputs) {
-    accs = emitTaps(b, chunk, accs, [&](const Tap &tap, ValueRange init) {
+  if (readsInputs)
+    return emitTaps(b, chunk, init, [&](const Tap &tap, ValueRange init) {
       auto k = [&](Value channel) {
         return math.add(math.mul(channel, taps), tap.number);
       };
@@ -478,10 +499,7 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
       llvm::append_range(next, ahead);
       return emitSums(groupChannels, k, &tap, init, next);
     });
-  } else {
-    auto next = prefetch(math.constant(0));
-    llvm::append_range(next, ahead);
-    accs = emitSums(depth, [](Value k) { return k; }, nullptr, accs, next);
-  }
-  emitStores(b, tiles, accs, rows);
+  auto next = prefetch(math.constant(0));
+  llvm::append_range(next, ahead);
+  return emitSums(depth, [](Value k) { return k; }, nullptr, init, next);
 }
