@@ -286,8 +286,10 @@ PipelineOptions Compilation::pipeline() const {
   result.precision = options.precision;
   result.checkBounds = options.checkBounds;
   result.profile = options.profile;
-  // What is not this compiler's own is followed more closely.
-  result.verifiesEachPass = options.checkBounds || options.customOps;
+  // Code that is not this compiler's own is followed more closely.
+  result.verifiesEachPass =
+      options.checkBounds ||
+      (options.customOps && !options.customOps->mlir().empty());
   return result;
 }
 
