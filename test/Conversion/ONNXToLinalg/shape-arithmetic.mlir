@@ -70,3 +70,19 @@ func.func @float_scalars(%x: tensor<?x?xf32>) -> (tensor<1xf32>, tensor<1xf32>) 
   %z = onnx.Exp(%y) : (tensor<1xf32>) -> tensor<1xf32>
   return %y, %z : tensor<1xf32>, tensor<1xf32>
 }
+
+// -----
+
+// Parts of a shape that have the same number of elements are merged or split by
+// themselves: each repeat is in one dimension with the rows that it repeats.
+// CHECK-LABEL: func.func @rows_and_columns
+// CHECK-SAME:    %[[X:.*]]: tensor<?x?xf32>
+func.func @rows_and_columns(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  // CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<4x?x3x?xf32>)
+  // CHECK-NOT: does not hold as many elements
+  // CHECK: tensor.collapse_shape %{{.*}} {{\[}}[0, 1], [2, 3]] : tensor<4x?x3x?xf32> into tensor<?x?xf32>
+  // CHECK-NEXT: return
+  %repeats = onnx.Constant() {value = dense<[4, 3]> : tensor<2xi64>} : () -> tensor<2xi64>
+  %y = onnx.Tile(%x, %repeats) : (tensor<?x?xf32>, tensor<2xi64>) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}

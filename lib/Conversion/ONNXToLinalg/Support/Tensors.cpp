@@ -196,6 +196,44 @@ static void checkElementCount(OpBuilder &b, Location loc,
                 "the new shape does not hold as many elements");
 }
 
+/// How `from` and `to` split into parts that have the same number of elements,
+/// the shortest first: for each part how many of both are in it. Empty where
+/// there is no proof that all have the same number of elements.
+static SmallVector<std::pair<int64_t, int64_t>>
+splitReshape(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> from,
+             ArrayRef<OpFoldResult> to) {
+  SmallVector<std::pair<int64_t, int64_t>> parts;
+  auto isPart = [&](int64_t p, int64_t q) {
+    return p <= static_cast<int64_t>(from.size()) &&
+           q <= static_cast<int64_t>(to.size()) &&
+           isSameSize(productOfSizes(b, loc, from.take_front(p)),
+                      productOfSizes(b, loc, to.take_front(q)));
+  };
+  auto add = [&](int64_t p, int64_t q) {
+    parts.push_back({p, q});
+    from = from.drop_front(p);
+    to = to.drop_front(q);
+  };
+  while (!from.empty() && !to.empty()) {
+    const int64_t most = std::max(from.size(), to.size());
+    int64_t count = 1;
+    while (count <= most && !isPart(count, 1) && !isPart(1, count))
+      ++count;
+    if (count > most)
+      break;
+    if (isPart(count, 1))
+      add(count, 1);
+    else
+      add(1, count);
+  }
+  if (!from.empty() || !to.empty()) {
+    if (!isPart(from.size(), to.size()))
+      return {};
+    add(from.size(), to.size());
+  }
+  return parts;
+}
+
 Value reshape(OpBuilder &b, Location loc, Value tensor,
               ArrayRef<OpFoldResult> sizes) {
   tensor = stripCast(tensor);
@@ -237,23 +275,33 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
       --dstEnd;
     }
   };
-  auto productOfRest = [&](ArrayRef<OpFoldResult> sizes, int64_t end) {
-    return productOfSizes(b, loc, sizes.slice(begin, end - begin));
-  };
   leaveOut(isSameSize);
   if (srcEnd == begin && dstEnd == begin)
     return castTo(b, loc, tensor, target);
-  // A common size that only the run knows may be 0, and again nothing is said
-  // about the others.
-  if (!isSameSize(productOfRest(from, srcEnd), productOfRest(normal, dstEnd))) {
+  auto parts =
+      splitReshape(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
+                   ArrayRef(normal).slice(begin, dstEnd - begin));
+  if (parts.empty()) {
+    // A common size that only the run knows may be 0, and again nothing is said
+    // about the others.
     begin = 0, srcEnd = from.size(), dstEnd = normal.size();
     leaveOut(
         [](Size x, Size y) { return getStaticSize(x) && isSameSize(x, y); });
     checkElementCount(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
                       ArrayRef(normal).slice(begin, dstEnd - begin),
                       source.getElementType());
+    return reshapeMiddle(b, loc, tensor, normal, begin, srcEnd, dstEnd);
   }
-  return reshapeMiddle(b, loc, tensor, normal, begin, srcEnd, dstEnd);
+  // The last part first: sizes in front of it are still those of `from`.
+  for (auto [p, q] : llvm::reverse(parts)) {
+    Sizes next(ArrayRef(from).take_front(srcEnd - p));
+    next.append(normal.begin() + (dstEnd - q), normal.end());
+    tensor = reshapeMiddle(b, loc, tensor, next, srcEnd - p, srcEnd,
+                           srcEnd - p + q);
+    srcEnd -= p;
+    dstEnd -= q;
+  }
+  return castTo(b, loc, tensor, target);
 }
 
 Value collapseRange(OpBuilder &b, Location loc, Value tensor, int64_t begin,
