@@ -270,15 +270,19 @@ func.func private @gather_by_table(%a: memref<5x40xf32>, %i: memref<50xi32>, %ou
 
 // -----
 
-// A broadcast that only the run knows of: vectors for the case without.
+// A broadcast that only the run knows of: vectors, or an element for all lanes.
 
 // CHECK-LABEL: func.func private @maybe_broadcast
-// CHECK:         %[[WHOLE:.*]] = arith.xori %arg1
-// CHECK:         scf.if %[[WHOLE]] {
-// CHECK:           vector.load %arg0[
+// CHECK:         scf.if %arg1 -> (vector<16xf32>) {
+// CHECK:           %[[ONE:.*]] = memref.load %arg0[%{{.*}}, %c0{{.*}}]
+// CHECK-NEXT:      vector.broadcast %[[ONE]]
 // CHECK:         } else {
-// CHECK-NOT:       vector.load
-// CHECK:           memref.load %arg0[
+// CHECK:           vector.load %arg0[
+// CHECK:         vector.store
+// CHECK:         scf.if %arg1 -> (vector<16xf32>) {
+// CHECK:         } else {
+// CHECK:           vector.maskedload %arg0[
+// CHECK:         vector.maskedstore
 func.func private @maybe_broadcast(%a: memref<?x?xf32>, %one: i1, %out: memref<?x?xf32>) attributes {sdx.kernel} {
   %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
   %c0 = arith.constant 0 : index

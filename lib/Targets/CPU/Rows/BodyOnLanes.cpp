@@ -69,8 +69,11 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   }
   if (last == Either) {
     auto select = indices.back().getDefiningOp<arith::SelectOp>();
-    conditions.push_back(
-        {select.getCondition(), get(select.getTrueValue()) == Position});
+    const bool isPositionIf = get(select.getTrueValue()) == Position;
+    choices[op] = {select.getCondition(),
+                   isPositionIf ? select.getFalseValue()
+                                : select.getTrueValue(),
+                   isPositionIf};
   }
   ++loads;
   return Varying;
@@ -92,10 +95,16 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getResult(Operation &op) {
   if (op.getNumRegions() != 0 || !OpTrait::hasElementwiseMappableTraits(&op))
     return std::nullopt;
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
-    Kind yes = get(select.getTrueValue()), no = get(select.getFalseValue());
-    bool isOutside = select.getCondition().getParentBlock() != stage.body;
-    if (isOutside && ((yes == Position && no == Uniform) ||
-                      (yes == Uniform && no == Position)))
+    Value yes = select.getTrueValue(), no = select.getFalseValue();
+    auto isOutside = [&](Value value) {
+      return value.getParentBlock() != stage.body;
+    };
+    auto isFixed = [&](Value value) {
+      return isOutside(value) || getConstantIntValue(value);
+    };
+    if (isOutside(select.getCondition()) &&
+        ((get(yes) == Position && isFixed(no)) ||
+         (isFixed(yes) && get(no) == Position)))
       return Either;
   }
   bool uniform = llvm::all_of(op.getOperands(),

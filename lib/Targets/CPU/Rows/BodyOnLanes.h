@@ -21,6 +21,15 @@ namespace sardonyx::cpu {
 /// take these as they are.
 mlir::Value getShortPlace(mlir::Value place);
 
+/// An index that is the position along the lanes or, as the run says, one that
+/// is the same in all lanes.
+struct LaneChoice {
+  /// From outside the body; `fixed` may be a constant in it.
+  mlir::Value condition, fixed;
+  /// What `condition` is where the index is the position.
+  bool isPositionIf;
+};
+
 /// How the values of a body depend on the position along the lanes.
 class BodyOnLanes {
 public:
@@ -36,7 +45,9 @@ public:
   unsigned loads = 0;
   /// The reads of elements whose last index is another one in each lane.
   llvm::SmallVector<mlir::Operation *> gathers;
-  llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
+  /// The reads of elements whose last index is the position along the lanes, or
+  /// the same in all of them.
+  llvm::SmallDenseMap<mlir::Operation *, LaneChoice> choices;
 
 private:
   /// The same in all lanes; the position along the lanes; that or a fixed

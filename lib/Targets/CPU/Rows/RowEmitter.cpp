@@ -322,28 +322,7 @@ namespace sardonyx::cpu {
 
 void emitRowGroup(OpBuilder &b, ReductionGroup &group, RowsPlanAttr choice) {
   const RowPlan plan = makeRowPlan(group, choice);
-  if (plan.conditions.empty()) {
-    RowGroupEmitter(b, group, plan).run();
-    return;
-  }
-  // Broadcasts that only the run knows of: vectors when there is none.
-  Value holds;
-  for (auto [value, wanted] : plan.conditions) {
-    Value is = value;
-    if (!wanted)
-      is = arith::XOrIOp::create(
-          b, group.loc, value,
-          arith::ConstantIntOp::create(b, group.loc, 1, 1));
-    holds =
-        holds ? arith::AndIOp::create(b, group.loc, holds, is).getResult() : is;
-  }
-  auto branch = scf::IfOp::create(b, group.loc, holds, /*withElse=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(branch.thenYield());
   RowGroupEmitter(b, group, plan).run();
-  b.setInsertionPoint(branch.elseYield());
-  const RowPlan scalar = makeRowPlan(group, getScalarRowsPlan(b.getContext()));
-  RowGroupEmitter(b, group, scalar).run();
 }
 
 LogicalResult emitRowLoops(RewriterBase &rewriter, linalg::LinalgOp op,

@@ -208,7 +208,8 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
   for (RowStage &stage : group.stages) {
     BodyOnLanes body(group, stage, plan.lane);
     (void)body.fits();
-    llvm::append_range(plan.conditions, body.conditions);
+    for (auto [read, choice] : body.choices)
+      plan.choices[read] = choice;
     plan.maskedTail &= !mayTrapOnPadding(*stage.body);
     if (plan.laneReduced)
       continue;

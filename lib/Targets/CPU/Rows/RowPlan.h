@@ -8,7 +8,7 @@
 #ifndef SARDONYX_LIB_TARGETS_CPU_ROWPLAN_H
 #define SARDONYX_LIB_TARGETS_CPU_ROWPLAN_H
 
-#include "Rows/ReductionGroup.h"
+#include "Rows/BodyOnLanes.h"
 
 #include "dialects/CPU/CPU.h"
 
@@ -46,9 +46,8 @@ struct RowPlan {
   bool prefetch = false;
   /// Neighbouring rows that are computed side by side.
   int64_t rows = 1;
-  /// Vectors are right only if each of these values is as said: it selects
-  /// between the position along the lanes and a fixed one.
-  llvm::SmallVector<std::pair<mlir::Value, bool>> conditions;
+  /// The reads of bodies along the lanes that are of one element in some runs.
+  llvm::SmallDenseMap<mlir::Operation *, LaneChoice> choices;
   /// The reads of bodies whose last index is another one in each lane.
   llvm::SmallPtrSet<mlir::Operation *, 4> gathers;
   /// Whether the tail may run on vectors with a mask.

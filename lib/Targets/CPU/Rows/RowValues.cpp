@@ -113,16 +113,42 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
   auto type = VectorType::get(plan.lanes, op->getResult(0).getType());
   if (plan.gathers.contains(op))
     return emitGather(b, loc, type, memref, indices);
-  // The last index is the position along the lanes itself.
-  indices.back() = point.ivs[plan.lane];
-  if (copy > 0 && !point.isTile)
-    indices.back() =
-        arith::AddIOp::create(b, loc, indices.back(), index(copy * plan.lanes));
-  if (!point.mask)
-    return vector::LoadOp::create(b, loc, type, memref, indices);
-  return vector::MaskedLoadOp::create(
-      b, loc, type, memref, indices, point.mask,
-      arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  auto emitLoad = [&]() -> Value {
+    // The last index is the position along the lanes itself.
+    indices.back() = point.ivs[plan.lane];
+    if (copy > 0 && !point.isTile)
+      indices.back() = arith::AddIOp::create(b, loc, indices.back(),
+                                             index(copy * plan.lanes));
+    if (!point.mask)
+      return vector::LoadOp::create(b, loc, type, memref, indices);
+    return vector::MaskedLoadOp::create(
+        b, loc, type, memref, indices, point.mask,
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type)));
+  };
+  auto choice = plan.choices.find(op);
+  if (choice == plan.choices.end())
+    return emitLoad();
+  const LaneChoice &found = choice->second;
+  auto branch = scf::IfOp::create(b, loc, type, found.condition,
+                                  /*withElseRegion=*/true);
+  for (bool isPosition : {true, false}) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(isPosition == found.isPositionIf
+                                   ? branch.thenBlock()
+                                   : branch.elseBlock());
+    Value read;
+    if (isPosition) {
+      read = emitLoad();
+    } else {
+      std::optional<int64_t> known = getConstantIntValue(found.fixed);
+      indices.back() = known ? index(*known) : found.fixed;
+      read = broadcastTo(b, loc,
+                         memref::LoadOp::create(b, loc, memref, indices),
+                         {plan.lanes});
+    }
+    scf::YieldOp::create(b, loc, read);
+  }
+  return branch.getResult(0);
 }
 
 /// What makes `value` of a body, be it in an earlier stage or behind a
