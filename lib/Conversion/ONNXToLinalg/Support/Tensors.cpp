@@ -278,9 +278,8 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
   leaveOut(isSameSize);
   if (srcEnd == begin && dstEnd == begin)
     return castTo(b, loc, tensor, target);
-  auto parts =
-      splitReshape(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
-                   ArrayRef(normal).slice(begin, dstEnd - begin));
+  auto parts = splitReshape(b, loc, ArrayRef(from).slice(begin, srcEnd - begin),
+                            ArrayRef(normal).slice(begin, dstEnd - begin));
   if (parts.empty()) {
     // A common size that only the run knows may be 0, and again nothing is said
     // about the others.
@@ -296,8 +295,8 @@ Value reshape(OpBuilder &b, Location loc, Value tensor,
   for (auto [p, q] : llvm::reverse(parts)) {
     Sizes next(ArrayRef(from).take_front(srcEnd - p));
     next.append(normal.begin() + (dstEnd - q), normal.end());
-    tensor = reshapeMiddle(b, loc, tensor, next, srcEnd - p, srcEnd,
-                           srcEnd - p + q);
+    tensor =
+        reshapeMiddle(b, loc, tensor, next, srcEnd - p, srcEnd, srcEnd - p + q);
     srcEnd -= p;
     dstEnd -= q;
   }

@@ -409,11 +409,11 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     accs = emitSums(chunk.packing == ConvPacking::Never ||
                     (isOnly && chunk.packing == ConvPacking::InFirstTile));
   } else {
-    auto branch = scf::IfOp::create(
-        b, TypeRange(ValueRange(accs)),
-        arith::CmpIOp::create(b, arith::CmpIPredicate::ne, tileIndex,
-                              chunk.firstTile),
-        /*withElseRegion=*/true);
+    auto branch =
+        scf::IfOp::create(b, TypeRange(ValueRange(accs)),
+                          arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                                tileIndex, chunk.firstTile),
+                          /*withElseRegion=*/true);
     branch->setAttr(sdx::kRareElseAttr, b.getUnitAttr());
     for (bool isFirst : {false, true}) {
       OpBuilder::InsertionGuard guard(b);

@@ -142,9 +142,9 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
     } else {
       std::optional<int64_t> known = getConstantIntValue(found.fixed);
       indices.back() = known ? index(*known) : found.fixed;
-      read = broadcastTo(b, loc,
-                         memref::LoadOp::create(b, loc, memref, indices),
-                         {plan.lanes});
+      read =
+          broadcastTo(b, loc, memref::LoadOp::create(b, loc, memref, indices),
+                      {plan.lanes});
     }
     scf::YieldOp::create(b, loc, read);
   }
