@@ -36,6 +36,21 @@ struct Form {
   SmallVector<int64_t> lost;
 };
 
+using Run = ConstantColumns::Run;
+
+/// Numbers that are looked at together, on vectors.
+constexpr int64_t kTogether = 8;
+
+/// Calls `visit` with each element of a run and a number below kTogether.
+template <typename Visit> void visitTogether(const Run &run, Visit visit) {
+  int64_t i = 0;
+  for (; i + kTogether <= run.length; i += kTogether)
+    for (int64_t j = 0; j < kTogether; ++j)
+      visit(i + j, j);
+  for (; i < run.length; ++i)
+    visit(i, 0);
+}
+
 /// What is to be known of columns.
 struct Survey {
   SmallVector<uint32_t> largest;
@@ -45,11 +60,41 @@ struct Survey {
 
   explicit Survey(const ConstantColumns &columns)
       : largest(columns.count, 0), nonzero(columns.count, 0) {
-    columns.forEach([&](int64_t c, int64_t, float x) {
-      largest[c] = std::max(largest[c], getMagnitude(x));
-      nonzero[c] += x != 0;
-      squares += double(x) * x;
+    columns.forEachRun([&](const Run &run) {
+      run.isAcross ? addAcross(run) : addColumn(run);
+      return true;
     });
+  }
+
+  void addColumn(const Run &run) {
+    int32_t most[kTogether] = {}, counts[kTogether] = {};
+    double sums[kTogether] = {};
+    visitTogether(run, [&](int64_t i, int64_t j) {
+      const float x = run.at(i);
+      most[j] = std::max(most[j], int32_t(getMagnitude(x)));
+      counts[j] += x != 0;
+      sums[j] += double(x) * x;
+    });
+    for (int64_t j = 0; j < kTogether; ++j) {
+      largest[run.column] = std::max(largest[run.column], uint32_t(most[j]));
+      nonzero[run.column] += counts[j];
+      squares += sums[j];
+    }
+  }
+
+  void addAcross(const Run &run) {
+    uint32_t *most = &largest[run.column];
+    int64_t *counts = &nonzero[run.column];
+    for (int64_t i = 0; i < run.length; ++i) {
+      most[i] = std::max(most[i], getMagnitude(run.at(i)));
+      counts[i] += run.at(i) != 0;
+    }
+    double sums[kTogether] = {};
+    visitTogether(run, [&](int64_t i, int64_t j) {
+      sums[j] += double(run.at(i)) * run.at(i);
+    });
+    for (double sum : sums)
+      squares += sum;
   }
 
   /// Whether there are more zeros in some column than chance puts there. They
@@ -118,9 +163,25 @@ static void countLost(const ConstantColumns &columns, Form &form) {
     inverse.push_back(1.0f / scale);
   form.lost.assign(columns.count, 0);
   float least = kRoundingError / form.largestError;
-  columns.forEach([&](int64_t c, int64_t, float x) {
-    float scaled = std::abs(x) * inverse[c];
-    form.lost[c] += isBetween(scaled) && scaled < least;
+  columns.forEachRun([&](const Run &run) {
+    auto isLost = [&](int64_t i, float scale) {
+      const float scaled = std::abs(run.at(i)) * scale;
+      return isBetween(scaled) & (scaled < least);
+    };
+    const float *scales = &inverse[run.column];
+    int64_t *lost = &form.lost[run.column];
+    if (run.isAcross) {
+      for (int64_t i = 0; i < run.length; ++i)
+        lost[i] += isLost(i, scales[i]);
+      return true;
+    }
+    const float scale = *scales;
+    int32_t counts[kTogether] = {};
+    visitTogether(run,
+                  [&](int64_t i, int64_t j) { counts[j] += isLost(i, scale); });
+    for (int32_t count : counts)
+      *lost += count;
+    return true;
   });
 }
 
@@ -133,8 +194,10 @@ static bool haveFewBits(const ConstantColumns &columns,
   for (float scale : threeBytes.scales)
     inverse.push_back(1.0f / (scale * kRest));
   bool areWhole = true;
-  columns.forEach([&](int64_t c, int64_t, float x) {
-    areWhole &= !isBetween(std::abs(x) * inverse[c]);
+  columns.forEachRun([&](const Run &run) {
+    for (int64_t i = 0; i < run.length && areWhole; ++i)
+      areWhole = !isBetween(std::abs(run.at(i)) * inverse[run.columnOf(i)]);
+    return areWhole;
   });
   return areWhole;
 }

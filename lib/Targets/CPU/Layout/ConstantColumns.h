@@ -49,18 +49,34 @@ struct ConstantColumns {
     return loadFloat(data, i * stride + column * step);
   }
 
-  /// Calls `visit` with the column, the place in it and the value of each
-  /// element, in the order of memory.
-  template <typename Visit> void forEach(Visit visit) const {
-    if (step <= stride) {
-      for (int64_t i = 0; i < length; ++i)
-        for (int64_t c = 0; c < count; ++c)
-          visit(c, i, at(c, i));
-      return;
-    }
-    for (int64_t c = 0; c < count; ++c)
-      for (int64_t i = 0; i < length; ++i)
-        visit(c, i, at(c, i));
+  /// Elements that follow each other in memory, of a column or of all columns.
+  struct Run {
+    const char *data;
+    /// The place of the first one.
+    int64_t column, row;
+    int64_t length;
+    bool isAcross;
+
+    float at(int64_t i) const { return loadFloat(data, i); }
+    int64_t columnOf(int64_t i) const { return isAcross ? column + i : column; }
+  };
+
+  /// Calls `visit` with all runs, as long as possible, in the order of memory,
+  /// until it returns false.
+  template <typename Visit> void forEachRun(Visit visit) const {
+    const bool isAcross = step <= stride;
+    const int64_t lines = isAcross ? length : count;
+    const int64_t size = isAcross ? count : length;
+    const int64_t next = isAcross ? step : stride;
+    const int64_t run = next == 1 ? size : 1;
+    for (int64_t line = 0; line < lines; ++line)
+      for (int64_t i = 0; i < size; i += run) {
+        const int64_t column = isAcross ? i : line, row = isAcross ? line : i;
+        const char *first =
+            data + (row * stride + column * step) * int64_t(sizeof(float));
+        if (!visit(Run{first, column, row, run, isAcross}))
+          return;
+      }
   }
 };
 

@@ -79,10 +79,17 @@ int64_t cpu::chooseStrassenDepth(const ConstantColumns &columns,
   if (!depth || columns.count < kMinColumns)
     return 0;
   SmallVector<uint32_t> ofColumn(columns.count, 0), ofRow(columns.length, 0);
-  columns.forEach([&](int64_t c, int64_t i, float x) {
-    uint32_t bits = getMagnitude(x);
-    ofColumn[c] = std::max(ofColumn[c], bits);
-    ofRow[i] = std::max(ofRow[i], bits);
+  columns.forEachRun([&](const ConstantColumns::Run &run) {
+    // Those of the run's own dimension, and of the other one.
+    uint32_t *own = run.isAcross ? &ofColumn[run.column] : &ofRow[run.row];
+    uint32_t &other = run.isAcross ? ofRow[run.row] : ofColumn[run.column];
+    uint32_t most = other;
+    for (int64_t i = 0; i < run.length; ++i) {
+      own[i] = std::max(own[i], getMagnitude(run.at(i)));
+      most = std::max(most, getMagnitude(run.at(i)));
+    }
+    other = most;
+    return true;
   });
   for (int64_t i = 0; i < columns.length; ++i)
     if (i % depth < depth / 2 && !areEven(ofRow, i, i + depth / 2))
