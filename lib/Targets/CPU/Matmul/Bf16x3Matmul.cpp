@@ -406,22 +406,21 @@ void MatmulEmitter::emitBf16x3Results(ImplicitLocOpBuilder &b,
                                       const Bf16x3Block &block, Value isBad) {
   IndexMath math(b);
   Value column = math.mul(chunk.panel, kBlockColumns);
-  emitFor(
-      b, math.constant(0), math.constant(block.rowTiles * kTileRows),
-      shape.rows, [&](Value r) {
-        Value row = math.add(block.row, r);
-        Start whole;
-        whole.row = math.add(block.sum, r);
-        whole.isWhole = true;
-        auto emitResults = [&](Start start) {
-          emitTile(b, chunk, row, shape.rows, column, block.rowLimit, start);
-        };
-        auto emitEither = [&] {
-          emitIf(
-              b, isBad, [&] { emitResults({}); }, [&] { emitResults(whole); });
-        };
-        if (!block.rowLimit)
-          return emitEither();
-        emitIf(b, math.less(row, block.rowLimit), emitEither);
-      });
+  Value areRight =
+      arith::XOrIOp::create(b, isBad, arith::ConstantIntOp::create(b, 1, 1));
+  emitFor(b, math.constant(0), math.constant(block.rowTiles * kTileRows),
+          shape.rows, [&](Value r) {
+            Value row = math.add(block.row, r);
+            Start whole;
+            whole.row = math.add(block.sum, r);
+            whole.isWhole = true;
+            whole.areRight = areRight;
+            auto emitResults = [&] {
+              emitTile(b, chunk, row, shape.rows, column, block.rowLimit,
+                       whole);
+            };
+            if (!block.rowLimit)
+              return emitResults();
+            emitIf(b, math.less(row, block.rowLimit), emitResults);
+          });
 }

@@ -29,6 +29,9 @@ struct Start {
   mlir::Value column;
   /// Whether nothing is left to be added.
   bool isWhole = false;
+  /// Whether the sums are right, as a run finds; where they are not, the whole
+  /// tile is multiplied anew. Null: they are.
+  mlir::Value areRight;
 };
 
 /// What a product by parts keeps of some rows.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Matmul/MatmulEmitter.h"
+#include "dialects/SDX/RareElse.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -156,14 +157,35 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t p = 0; p < panels; ++p)
       accs.push_back(inits[p][r]);
-  if (start.row)
+  auto addSums = [&] {
+    SmallVector<Value> result;
     for (auto [r, acc] : llvm::enumerate(accs)) {
       Value column = start.column ? start.column : math.constant(0);
       SmallVector<Value> at{math.add(start.row, r), column};
       Value sum = emitLoad(b, chunk.sums, at, shape.width);
-      acc = facts.isOfBytes() ? Value(arith::AddIOp::create(b, acc, sum))
-                              : Value(arith::AddFOp::create(b, acc, sum));
+      result.push_back(facts.isOfBytes()
+                           ? Value(arith::AddIOp::create(b, acc, sum))
+                           : Value(arith::AddFOp::create(b, acc, sum)));
     }
+    return result;
+  };
+  if (start.areRight) {
+    auto branch = scf::IfOp::create(b, TypeRange(ValueRange(accs)),
+                                    start.areRight, /*withElseRegion=*/true);
+    branch->setAttr(sdx::kRareElseAttr, b.getUnitAttr());
+    for (bool areRight : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(areRight ? branch.thenBlock()
+                                          : branch.elseBlock());
+      scf::YieldOp::create(
+          b, areRight ? addSums()
+                      : emitProducts(b, chunk, rowIndices, columnInPanel, accs,
+                                     /*prefetches=*/{}, /*firstGroup=*/{}));
+    }
+    accs = branch.getResults();
+  } else if (start.row) {
+    accs = addSums();
+  }
 
   SmallVector<Prefetch> next;
   // Of few rows also those that fill no tile are alone with the memory.
