@@ -67,7 +67,9 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
     follow each other along K, as are weights of f32 that warpgroups multiply
     in fewer bits, and products without tiles become linalg. All
     convolutions and pools stay, and so do products by packed weights, unless
-    blocks of these are no whole words.
+    blocks of these are no whole words. A product by weights, of known sizes,
+    whose result is read as slices of whole columns only, as queries, keys and
+    values are, becomes one product for each slice.
 
     ```mlir
     %a = linalg.generic ins(%x : tensor<?x64xf16>) ... extf -> tensor<?x64xf32>

@@ -7,6 +7,7 @@
 
 #include "Common/ShortOperands.h"
 #include "Layout/ByteFloats.h"
+#include "Layout/SplitProducts.h"
 #include "Matmul/MatmulPlan.h"
 
 #include "lib/Dispatch/Utils.h"
@@ -196,6 +197,7 @@ namespace {
 struct PrepareProductsPass
     : sardonyx::impl::NVPrepareProductsBase<PrepareProductsPass> {
   void runOnOperation() override {
+    nv::splitProducts(getOperation());
     SmallVector<sdx::DenseOpInterface> ops;
     getOperation().walk([&](sdx::DenseOpInterface op) { ops.push_back(op); });
     for (sdx::DenseOpInterface op : ops) {
