@@ -34,6 +34,8 @@ Operation *nv::findAnyProduct(func::FuncOp kernel) {
 bool nv::isOnlyForFewRows(Operation *product) {
   Value lhs = product->getOperand(0);
   return (lhs.getDefiningOp() && !KernelBody::hasBuffer(lhs)) ||
+         (isa<sdx::MatmulOp, sdx::DequantMatmulOp>(product) &&
+          HeadEpilogue::isNeeded(product->getResult(0))) ||
          llvm::any_of(*product->getBlock(), [&](Operation &op) {
            return &op != product && op.getName() == product->getName();
          });
@@ -42,8 +44,11 @@ bool nv::isOnlyForFewRows(Operation *product) {
 static void listProductPlans(Operation *op, TargetAttr target,
                              SmallVectorImpl<Attribute> &plans) {
   if (chooseFewRows(op, target))
-    for (int64_t lanes : {4, 8, 16, 32})
-      plans.push_back(FewRowsPlanAttr::get(op->getContext(), lanes));
+    for (int64_t lanes : {4, 8, 16, 32}) {
+      auto plan = FewRowsPlanAttr::get(op->getContext(), lanes);
+      if (whyNot(cast<sdx::MatmulOp>(op), plan).empty())
+        plans.push_back(plan);
+    }
   if (isOnlyForFewRows(op))
     return;
   for (MatmulPlanAttr tiles : listTiles(op, target))

@@ -38,8 +38,9 @@ static Attribute selectPlan(sdx::AttentionOp op, TargetAttr target) {
 /// Why the kernel cannot go by `given`; empty where it can.
 static std::string whyNotGiven(Attribute given, Operation *product,
                                sdx::AttentionOp attention, TargetAttr target) {
-  if (product && isa<FewRowsPlanAttr>(given) && chooseFewRows(product, target))
-    return "";
+  if (auto plan = dyn_cast<FewRowsPlanAttr>(given);
+      plan && product && chooseFewRows(product, target))
+    return whyNot(cast<sdx::MatmulOp>(product), plan);
   if (auto plan = dyn_cast<MatmulPlanAttr>(given); plan && product)
     return isOnlyForFewRows(product)
                ? "the kernel computes more than a product, which only one of "

@@ -123,6 +123,12 @@ def NVFuseIntoProducts : Pass<"nv-fuse-into-products", "::mlir::ModuleOp"> {
     whose blocks will be in clusters that have whole rows. Kernels of several
     products of the same rows get `nv.together`, their number.
 
+    What alone reads the result of a product of few rows becomes one with it,
+    too, where an element hangs on its own column and one that a block has
+    beside it, as after a rotary embedding, and where the product's elements are
+    the first or the last ones along a dimension of a larger result, as in a
+    cache.
+
     ```mlir
     %n = sdx.call @k0_rows(%x, %scale : ...) outs(...) -> tensor<1x1024xf16>
     %g = sdx.call @k1_matmul(%n, %v : ...) outs(...) -> tensor<1x2816xf32>

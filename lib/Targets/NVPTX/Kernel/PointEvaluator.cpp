@@ -7,6 +7,8 @@
 
 #include "Kernel/PointEvaluator.h"
 
+#include "Kernel/Block.h"
+
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,6 +33,35 @@ static bool isPermutation(AffineMap map) {
   return map.isPermutation() || (map.getNumDims() == 0 && map.isEmpty());
 }
 
+/// Whether `op` is a tensor of known sizes in another shape.
+static bool isReshape(Operation *op) {
+  return isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op) &&
+         cast<RankedTensorType>(op->getOperand(0).getType()).hasStaticShape() &&
+         cast<RankedTensorType>(op->getResult(0).getType()).hasStaticShape();
+}
+
+bool PointEvaluator::canReadElsewhere(Value tensor) {
+  tensor = skipCasts(tensor);
+  if (KernelBody::hasBuffer(tensor))
+    return true;
+  // What is known without being computed is known at one place.
+  if (!mayReadElsewhere || known.contains(tensor))
+    return mayReadElsewhere && computed.contains(tensor);
+  Operation *op = tensor.getDefiningOp();
+  if (findSplat(tensor) || isa_and_nonnull<linalg::FillOp>(op))
+    return true;
+  if (isReshape(op))
+    return canReadElsewhere(op->getOperand(0));
+  auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
+  return generic &&
+         llvm::all_of(generic.getDpsInputs(),
+                      [&](Value input) {
+                        return !isa<ShapedType>(input.getType()) ||
+                               canReadElsewhere(input);
+                      }) &&
+         !findObstacle(tensor);
+}
+
 Operation *PointEvaluator::findObstacle(Value tensor) {
   tensor = skipCasts(tensor);
   if (known.contains(tensor) || KernelBody::hasBuffer(tensor) ||
@@ -38,6 +69,8 @@ Operation *PointEvaluator::findObstacle(Value tensor) {
     return nullptr;
   Operation *op = tensor.getDefiningOp();
   if (isa_and_nonnull<linalg::FillOp>(op))
+    return nullptr;
+  if (isReshape(op) && canReadElsewhere(tensor))
     return nullptr;
   auto generic = dyn_cast_or_null<linalg::GenericOp>(op);
   Operation *obstacle = op;
@@ -60,12 +93,11 @@ Operation *PointEvaluator::findObstacleIn(linalg::GenericOp op, bool sumsUp) {
     if (Operation *obstacle = findObstacle(operand.get()))
       return obstacle;
   }
-  // Tensors that the body reads itself must lie in memory.
-  WalkResult result = op.getBody()->walk([](Operation *inner) {
+  // Tensors that the body reads itself lie in memory, mostly.
+  WalkResult result = op.getBody()->walk([&](Operation *inner) {
     if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
-      return KernelBody::hasBuffer(extract.getTensor())
-                 ? WalkResult::advance()
-                 : WalkResult::interrupt();
+      return canReadElsewhere(extract.getTensor()) ? WalkResult::advance()
+                                                   : WalkResult::interrupt();
     bool usesTensor =
         llvm::any_of(inner->getOperandTypes(), llvm::IsaPred<TensorType>) ||
         llvm::any_of(inner->getResultTypes(), llvm::IsaPred<TensorType>);
@@ -94,6 +126,8 @@ Value PointEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
     value = arith::ConstantOp::create(b, splat);
   } else if (auto fill = tensor.getDefiningOp<linalg::FillOp>()) {
     value = fill.getInputs()[0];
+  } else if (isReshape(tensor.getDefiningOp())) {
+    value = evaluateReshape(b, tensor, index, point);
   } else {
     auto result = cast<OpResult>(tensor);
     value = evaluateGeneric(b, cast<linalg::GenericOp>(result.getOwner()),
@@ -101,6 +135,22 @@ Value PointEvaluator::evaluate(ImplicitLocOpBuilder &b, Value tensor,
   }
   point.add(tensor, index, value);
   return value;
+}
+
+Value PointEvaluator::evaluateReshape(ImplicitLocOpBuilder &b, Value tensor,
+                                      ValueRange index, Point &point) {
+  Indices i(b);
+  auto shapeOf = [](Value of) {
+    return cast<RankedTensorType>(of.getType()).getShape();
+  };
+  Value flat = i.constant(0);
+  for (auto [at, size] : llvm::zip_equal(index, shapeOf(tensor)))
+    flat = i.add(i.mul(flat, size), at);
+  Value source = tensor.getDefiningOp()->getOperand(0);
+  SmallVector<Value> sizes;
+  for (int64_t size : shapeOf(source))
+    sizes.push_back(i.constant(size));
+  return evaluate(b, source, i.unflatten(flat, sizes), point);
 }
 
 /// The values of the dimensions of `map` where its results are `index`.
@@ -136,7 +186,7 @@ SmallVector<Value> PointEvaluator::evaluateBody(ImplicitLocOpBuilder &b,
     mapping.map(argument, evaluate(b, operand.get(), at, point));
   }
   for (Operation &inner : op.getBody()->without_terminator())
-    cloneInto(b, inner, loops, mapping);
+    cloneInto(b, inner, loops, mapping, point);
   SmallVector<Value> yielded;
   for (Value value : op.getBody()->getTerminator()->getOperands())
     yielded.push_back(mapping.lookupOrDefault(value));
@@ -144,7 +194,8 @@ SmallVector<Value> PointEvaluator::evaluateBody(ImplicitLocOpBuilder &b,
 }
 
 void PointEvaluator::cloneInto(ImplicitLocOpBuilder &b, Operation &inner,
-                               ValueRange loops, IRMapping &mapping) {
+                               ValueRange loops, IRMapping &mapping,
+                               const Point &point) {
   if (auto at = dyn_cast<linalg::IndexOp>(inner)) {
     mapping.map(at.getResult(), loops[at.getDim()]);
     return;
@@ -157,9 +208,10 @@ void PointEvaluator::cloneInto(ImplicitLocOpBuilder &b, Operation &inner,
       position.replaceAllUsesWith(loops[position.getDim()]);
       position.erase();
     } else if (auto extract = dyn_cast<tensor::ExtractOp>(nested)) {
-      Value loaded = memref::LoadOp::create(at, nested->getLoc(),
-                                            body.getBuffer(extract.getTensor()),
-                                            extract.getIndices());
+      ImplicitLocOpBuilder inside(nested->getLoc(), nested);
+      Point further = point; // what is computed in a branch stays there
+      Value loaded =
+          evaluate(inside, extract.getTensor(), extract.getIndices(), further);
       if (nested == made)
         mapping.map(inner.getResult(0), loaded);
       extract.replaceAllUsesWith(loaded);

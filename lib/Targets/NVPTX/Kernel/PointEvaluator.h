@@ -49,6 +49,10 @@ public:
     computed[tensor] = std::move(compute);
   }
 
+  /// Has bodies read what the kernel computes at other places, too, and what
+  /// has been computed in other shapes.
+  void readElsewhere() { mayReadElsewhere = true; }
+
   /// Whether `tensor` can be evaluated at any position.
   bool canEvaluate(mlir::Value tensor) { return !findObstacle(tensor); }
 
@@ -77,16 +81,22 @@ private:
   /// The operation that cannot be evaluated, or null.
   mlir::Operation *findObstacle(mlir::Value tensor);
   mlir::Operation *findObstacleIn(mlir::linalg::GenericOp op, bool sumsUp);
+  /// Whether `tensor` can be read at any place, in the body of an operation.
+  bool canReadElsewhere(mlir::Value tensor);
   mlir::Value evaluateGeneric(mlir::ImplicitLocOpBuilder &b,
                               mlir::linalg::GenericOp op, unsigned result,
                               mlir::ValueRange index, Point &point);
+  mlir::Value evaluateReshape(mlir::ImplicitLocOpBuilder &b, mlir::Value tensor,
+                              mlir::ValueRange index, Point &point);
   /// Clones an operation of a body; `loops` are the positions of its loops.
   void cloneInto(mlir::ImplicitLocOpBuilder &b, mlir::Operation &inner,
-                 mlir::ValueRange loops, mlir::IRMapping &mapping);
+                 mlir::ValueRange loops, mlir::IRMapping &mapping,
+                 const Point &point);
 
   KernelBody &body;
   llvm::DenseSet<mlir::Value> known, checked;
   llvm::DenseMap<mlir::Value, Compute> computed;
+  bool mayReadElsewhere = false;
 };
 
 } // namespace sardonyx::nv

@@ -9,6 +9,9 @@
 // Kernels before it that compute little, or read the same rows, become part of
 // it: a product whose result nobody else reads, as the two of a gated unit, and
 // the normalisation of rows, which each product that reads them then does.
+// Kernels behind it that compute of its result alone, head by head, become part
+// of it, too: rotations of queries and keys, and what puts keys and values
+// behind those of a cache.
 //
 // Where blocks share the sums of a product, the kernel of the rows behind it
 // adds up what they have. Where clusters of blocks have whole rows of sums,
@@ -71,8 +74,11 @@ static bool isPossible(func::FuncOp kernel) {
   KernelBody body(kernel);
   auto products = findProducts<sdx::MatmulOp>(kernel);
   auto packed = findProducts<sdx::DequantMatmulOp>(kernel);
-  if (!packed.empty())
-    return DequantRows(packed, body, /*rows=*/1, target).isPossible();
+  if (!packed.empty()) {
+    const int64_t rows = packed[0].getLhs().getType().getDimSize(0);
+    return DequantRows(packed, body, DequantRows::rowsOfBlock(rows), target)
+        .isPossible();
+  }
   if (products.empty())
     return false;
   std::optional<FewRowsPlanAttr> plan = chooseFewRows(products[0], target);
@@ -121,6 +127,16 @@ static bool reducesRows(func::FuncOp kernel) {
       return false;
   }
   return hasReduction;
+}
+
+/// Whether a kernel does nothing but compute on elements.
+static bool computesElements(func::FuncOp kernel) {
+  return llvm::all_of(kernel.front(), [](Operation &op) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    return generic
+               ? generic.getNumReductionLoops() == 0
+               : !isComputeOp(&op) && !isa<scf::ForallOp, sdx::ObserveOp>(op);
+  });
 }
 
 /// The argument of `kernel` for operand number `index` of a call's `ins`, as
@@ -332,6 +348,10 @@ struct FuseIntoProductsPass
     };
     for (sdx::CallOp call : findCalls([](sdx::CallOp) { return true; }))
       fusePair(call);
+    for (sdx::CallOp call : findCalls([&](sdx::CallOp call) {
+           return computesElements(kernelOf(call));
+         }))
+      fuseHeads(call);
     countTogether(module);
     // Those that read the rows are replaced meanwhile.
     for (sdx::CallOp call : findCalls(
@@ -442,6 +462,34 @@ private:
       readers.push_back({from, call, value});
     }
     return true;
+  }
+
+  /// What `call` computes of a product of few rows that it alone reads.
+  void fuseHeads(sdx::CallOp call) {
+    if (call.getUpdates())
+      return;
+    for (Value in : call.getIns()) {
+      Value made = in;
+      while (isa_and_nonnull<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+          made.getDefiningOp()))
+        made = made.getDefiningOp()->getOperand(0);
+      auto product = made.getDefiningOp<sdx::CallOp>();
+      SmallVector<Link> readers;
+      if (!isSimple(product) || product->getBlock() != call->getBlock() ||
+          findFewRows(kernelOf(product)).size() != 1 ||
+          !findReaders(made, product, readers) ||
+          llvm::any_of(readers, [&](const Link &link) {
+            return link.to != call || link.read != in;
+          }))
+        continue;
+      std::optional<KernelFuser> fuser = fuse({product, call, in});
+      if (!fuser)
+        continue;
+      fuser->replaceCall();
+      eraseReshapes(product);
+      product.erase();
+      return;
+    }
   }
 
   /// Whether `value` is a part of a tensor, of which each kernel that reads it

@@ -22,7 +22,7 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-static constexpr int64_t kWarp = 32, kWarps = 8, kThreads = kWarp * kWarps;
+static constexpr int64_t kWarp = 32;
 /// Each element of a row that a warp reads meets so many weights: of as many
 /// columns, or of fewer where there are several products.
 static constexpr int64_t kWeights = 4;
@@ -52,6 +52,21 @@ DequantRows::DequantRows(ArrayRef<sdx::DequantMatmulOp> products,
   isPaired = op.getLhs().getType().getElementType().isF16() &&
              weights.front().hasPairs();
   choosePlan(target);
+  if (products.size() != 1 || !HeadEpilogue::isNeeded(op.getResult()))
+    return;
+  heads.emplace(op.getResult(), body);
+  points.readElsewhere();
+  points.declare(op.getResult(),
+                 [this](ImplicitLocOpBuilder &b, ValueRange index) -> Value {
+                   Value r = b.createOrFold<arith::SubIOp>(index[0], row0);
+                   Value c = getBlockColumns().number(b, col0, index[1]);
+                   return memref::LoadOp::create(b, sums, placeOf(b, 0, r, c));
+                 });
+}
+
+int64_t DequantRows::rowsOfBlock(int64_t known) {
+  const int64_t rows = known == 3 ? 4 : std::min(known, kPackedRowsOfBlock);
+  return std::max<int64_t>(rows, 1);
 }
 
 bool DequantRows::isPossible() {
@@ -61,8 +76,11 @@ bool DequantRows::isPossible() {
                       [&](sdx::DequantMatmulOp product) {
                         return points.canEvaluate(product.getInit());
                       }) &&
+         (!heads ||
+          (heads->isPossible() && getBlockColumns().fits(warpColumns))) &&
          llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
-           return cast<MemRefType>(out.memref.getType()).getRank() == rank &&
+           return (heads ||
+                   cast<MemRefType>(out.memref.getType()).getRank() == rank) &&
                   points.canEvaluate(out.tensor);
          });
 }
@@ -92,28 +110,38 @@ void DequantRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
     lhs = body.getBuffer(op.getLhs());
     numRows = sizeOf(b, lhs, 0);
   }
-  const int64_t columnsOfBlock = warpColumns * kWarps / parts;
-  const int64_t blockCols = llvm::divideCeil(columns, columnsOfBlock);
+  const int64_t blockCols = llvm::divideCeil(columns, getBlockColumns().count);
   Value blocks = i.mul(i.ceilDiv(numRows, rows), blockCols);
   if (isWanted)
     blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
+  const int64_t others = heads ? heads->countBlocks(kThreads) : 0;
   OpBuilder::InsertionGuard guard(b);
-  scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "rows");
+  scf::ParallelOp loop =
+      startBlocks(b, i.add(blocks, others), kThreads, "rows");
   // The more pieces are on their way to registers the better.
   loop->setAttr(kBlocksAttr, b.getI64IntegerAttr(2));
   Value block = loop.getInductionVars()[0];
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (others != 0) {
+    auto which = scf::IfOp::create(b, i.less(block, blocks),
+                                   /*withElseRegion=*/true);
+    b.setInsertionPoint(which.elseYield());
+    heads->emitOthers(b, points, b.createOrFold<arith::SubIOp>(block, blocks),
+                      thread, kThreads);
+    b.setInsertionPoint(which.thenYield());
+  }
   row0 = i.mul(i.div(block, blockCols), rows);
-  col0 = i.mul(i.rem(block, blockCols), columnsOfBlock);
+  col0 = getBlockColumns().first(b, i.rem(block, blockCols));
   emitBlock(b, block);
 }
 
 void DequantRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
   Indices i(b);
-  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   lane = i.rem(thread, kWarp);
   Value warp = i.div(thread, kWarp);
   part = i.rem(warp, parts);
-  warpCol = i.add(col0, i.mul(i.div(warp, parts), warpColumns));
+  warpCol =
+      getBlockColumns().column(b, col0, i.mul(i.div(warp, parts), warpColumns));
   const int64_t chunkBytes = rows * rowPitch() * elementBytes();
   const int64_t sumsOfWarp = countSums();
   prefetchWeights(b);
@@ -378,29 +406,41 @@ void DequantRows::storeSums(ImplicitLocOpBuilder &b, ValueRange ofLane) {
     memref::StoreOp::create(b, sum, sums, ValueRange{warp, i.constant(n)});
 }
 
+/// Where the first part of the sum of row `r` and column `c` of the block is,
+/// of the product number `which`.
+SmallVector<Value> DequantRows::placeOf(ImplicitLocOpBuilder &b, int64_t which,
+                                        Value r, Value c) {
+  Indices i(b);
+  Value number = i.add(i.mul(r, columnsOfProducts()), i.rem(c, warpColumns));
+  return {i.mul(i.div(c, warpColumns), parts),
+          i.add(number, which * warpColumns)};
+}
+
 /// A thread has one element of the result: it adds up the parts of K, and
 /// computes what follows.
 void DequantRows::emitResults(ImplicitLocOpBuilder &b) {
   Indices i(b);
-  const int64_t columnsOfBlock = warpColumns * kWarps / parts;
+  const int64_t columnsOfBlock = getBlockColumns().count;
   Value r = i.div(thread, columnsOfBlock), c = i.rem(thread, columnsOfBlock);
-  Value m = i.add(row0, r), n = i.add(col0, c);
+  Value m = i.add(row0, r), n = getBlockColumns().column(b, col0, c);
   Value exists =
       i.both(i.less(thread, i.constant(rows * columnsOfBlock)),
              i.both(i.less(m, numRows), i.less(n, i.constant(columns))));
-  auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(some.thenYield());
-  Value warp = i.mul(i.div(c, warpColumns), parts);
-  Value first = i.add(i.mul(r, columnsOfProducts()), i.rem(c, warpColumns));
+  auto start = [&] {
+    auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    b.setInsertionPoint(some.thenYield());
+    return some;
+  };
+  scf::IfOp some = start();
   SmallVector<SmallVector<Value>> indices = {{m, n}};
   SmallVector<PointEvaluator::Point> known(1);
   for (auto [which, product] : llvm::enumerate(products)) {
-    Value number = i.add(first, static_cast<int64_t>(which) * warpColumns);
+    SmallVector<Value> place = placeOf(b, which, r, c);
     Value total;
     for (int64_t p = 0; p < parts; ++p) {
-      Value sum =
-          memref::LoadOp::create(b, sums, ValueRange{i.add(warp, p), number});
+      Value sum = memref::LoadOp::create(
+          b, sums, ValueRange{i.add(place[0], p), place[1]});
       total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
     }
     Value init = product.getInit();
@@ -408,6 +448,14 @@ void DequantRows::emitResults(ImplicitLocOpBuilder &b) {
       total = arith::AddFOp::create(
           b, total, points.evaluate(b, init, indices[0], known[0]));
     known[0].add(product.getResult(), indices[0], total);
+    if (heads)
+      memref::StoreOp::create(b, total, sums, place);
   }
-  points.store(b, body.getOutputs(), indices, known);
+  if (!heads)
+    return points.store(b, body.getOutputs(), indices, known);
+  // Elements hang on several columns: sums are where all threads find them.
+  b.setInsertionPointAfter(some);
+  gpu::BarrierOp::create(b);
+  start();
+  heads->emit(b, points, i.add(i.mul(m, columns), n));
 }

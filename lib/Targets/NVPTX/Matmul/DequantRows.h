@@ -19,6 +19,7 @@
 #define SARDONYX_LIB_TARGETS_NVPTX_MATMUL_DEQUANTROWS_H
 
 #include "Kernel/PointEvaluator.h"
+#include "Matmul/HeadEpilogue.h"
 #include "Matmul/PackedWeights.h"
 #include "Matmul/RowPrologue.h"
 
@@ -28,15 +29,21 @@ namespace sardonyx::nv {
 
 /// Rows for which reading packed weights takes longer than multiplying.
 inline constexpr int64_t kFewPackedRows = 8;
+/// The most rows that a block has.
+inline constexpr int64_t kPackedRowsOfBlock = 4;
 
 /// The kernel of an sdx.dequant_matmul, some rows at a time; or of several
 /// whose left-hand side is the same, which it may compute, and whose weights
-/// are of the same sizes and form.
+/// are of the same sizes and form. What hangs on two columns of a head it
+/// computes in a block that has both.
 class DequantRows {
 public:
   /// `rows` of the result have the same block.
   DequantRows(llvm::ArrayRef<sdx::DequantMatmulOp> products, KernelBody &body,
               int64_t rows, TargetAttr target);
+
+  /// Of so many rows those that a block has.
+  static int64_t rowsOfBlock(int64_t known);
 
   /// Whether all that the kernel computes can be computed so.
   bool isPossible();
@@ -46,11 +53,15 @@ public:
   void emit(mlir::ImplicitLocOpBuilder &b, mlir::Value isWanted);
 
 private:
+  static constexpr int64_t kWarps = 8, kThreads = 32 * kWarps;
   /// What goes from one step along K to the next: the sums, then the pieces of
   /// the columns that have been read.
   using State = llvm::SmallVector<mlir::Value>;
 
   void choosePlan(TargetAttr target);
+  BlockColumns getBlockColumns() const {
+    return {warpColumns * kWarps / parts, heads ? heads->getDistance() : 0};
+  }
   /// What a warp has of all products: columns, and sums.
   int64_t columnsOfProducts() const {
     return warpColumns * static_cast<int64_t>(products.size());
@@ -83,6 +94,9 @@ private:
   State multiplyPairs(mlir::ImplicitLocOpBuilder &b, mlir::Value from,
                       PieceOf pieceOf);
   void storeSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
+  llvm::SmallVector<mlir::Value> placeOf(mlir::ImplicitLocOpBuilder &b,
+                                         int64_t which, mlir::Value r,
+                                         mlir::Value c);
   void emitResults(mlir::ImplicitLocOpBuilder &b);
 
   llvm::SmallVector<sdx::DequantMatmulOp> products;
@@ -90,6 +104,7 @@ private:
   KernelBody &body;
   PointEvaluator points;
   RowPrologue prologue;
+  std::optional<HeadEpilogue> heads;
   llvm::SmallVector<PackedWeights> weights; // of each product
   const int64_t rows, depth, columns;
   /// Columns of a warp.

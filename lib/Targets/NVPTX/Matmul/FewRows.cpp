@@ -79,6 +79,17 @@ nv::chooseFewRows(Operation *product, TargetAttr target, bool mayBeOpen) {
   return FewRowsPlanAttr::get(product->getContext(), chooseLanes(op, target));
 }
 
+std::string nv::whyNot(sdx::MatmulOp op, FewRowsPlanAttr plan) {
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  if (!kernel || !HeadEpilogue::isNeeded(op->getResult(0)))
+    return "";
+  KernelBody body(kernel);
+  return FewRows(op, plan, body, rowsOf(op)).isPossible()
+             ? ""
+             : "its blocks would have one of two columns that an element hangs "
+               "on";
+}
+
 FewRows::FewRows(ArrayRef<sdx::MatmulOp> products, FewRowsPlanAttr plan,
                  KernelBody &body, int64_t rows)
     : products(products), op(products.front()), body(body), points(body),
@@ -87,6 +98,18 @@ FewRows::FewRows(ArrayRef<sdx::MatmulOp> products, FewRowsPlanAttr plan,
       isOpen(ShapedType::isDynamic(rowsOf(op))), width(countWidth(op)) {
   for (sdx::MatmulOp product : products)
     points.declare(product->getResult(0));
+  if (products.size() != 1 || isOpen ||
+      !HeadEpilogue::isNeeded(op->getResult(0)))
+    return;
+  heads.emplace(op->getResult(0), body);
+  points.readElsewhere();
+  points.declare(op->getResult(0),
+                 [this](ImplicitLocOpBuilder &b, ValueRange index) -> Value {
+                   Value zero = Indices(b).constant(0);
+                   Value c = getBlockColumns().number(b, col0, index[1]);
+                   return memref::LoadOp::create(b, partials,
+                                                 ValueRange{zero, index[0], c});
+                 });
 }
 
 bool FewRows::isPossible() {
@@ -97,8 +120,11 @@ bool FewRows::isPossible() {
                         return KernelBody::hasBuffer(product.getRhs()) &&
                                points.canEvaluate(product.getInit());
                       }) &&
+         (!heads || (heads->isPossible() &&
+                     getBlockColumns().fits(isTransposed ? 1 : width))) &&
          llvm::all_of(body.getOutputs(), [&](const KernelBody::Output &out) {
-           return cast<MemRefType>(out.memref.getType()).getRank() == rank &&
+           return (heads ||
+                   cast<MemRefType>(out.memref.getType()).getRank() == rank) &&
                   points.canEvaluate(out.tensor);
          });
 }
@@ -129,25 +155,43 @@ void FewRows::emit(ImplicitLocOpBuilder &b, Value isWanted) {
   Value blocks = i.mul(pairs, i.ceilDiv(columns, columnsOfBlock()));
   if (isWanted)
     blocks = b.createOrFold<arith::SelectOp>(isWanted, blocks, i.constant(0));
+  const int64_t others = heads ? heads->countBlocks(kThreads) : 0;
   OpBuilder::InsertionGuard guard(b);
-  scf::ParallelOp loop = startBlocks(b, blocks, kThreads, "matmul");
-  startBlock(b, loop.getInductionVars()[0]);
+  scf::ParallelOp loop =
+      startBlocks(b, i.add(blocks, others), kThreads, "matmul");
+  Value block = loop.getInductionVars()[0];
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (others == 0)
+    return emitBlock(b, block);
+  auto which = scf::IfOp::create(b, i.less(block, blocks),
+                                 /*withElseRegion=*/true);
+  b.setInsertionPoint(which.thenYield());
+  emitBlock(b, block);
+  b.setInsertionPoint(which.elseYield());
+  heads->emitOthers(b, points, b.createOrFold<arith::SubIOp>(block, blocks),
+                    thread, kThreads);
+}
+
+void FewRows::emitBlock(ImplicitLocOpBuilder &b, Value block) {
+  startBlock(b, block);
   prefetchWeights(b);
   if (prologue.isNeeded())
     lhs = prologue.emit(b, thread);
   combine(b, sumUp(b));
   gpu::BarrierOp::create(b);
-  emitResults(b);
+  if (heads)
+    emitHeads(b);
+  else
+    emitResults(b);
 }
 
 void FewRows::startBlock(ImplicitLocOpBuilder &b, Value block) {
   Indices i(b);
-  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   SmallVector<Value> at =
       i.unflatten(block, {pairs, i.ceilDiv(columns, columnsOfBlock())});
   pair = at[0];
-  col0 = i.mul(at[1], columnsOfBlock());
-  col = i.add(col0, isTransposed ? i.div(thread, lanes)
+  col0 = getBlockColumns().first(b, at[1]);
+  col = columnOf(b, isTransposed ? i.div(thread, lanes)
                                  : i.mul(i.rem(thread, lanes), width));
   // Columns that there are not are read elsewhere and not stored.
   col =
@@ -332,40 +376,77 @@ void FewRows::combine(ImplicitLocOpBuilder &b, ValueRange ofThread) {
         ValueRange{part, i.constant(n / count), i.add(c, n % count)});
 }
 
-/// A thread adds up what the warps have of an element of the result, and
-/// computes what follows.
-void FewRows::emitResults(ImplicitLocOpBuilder &b) {
+/// Elements of the block's columns, some for each thread.
+void FewRows::forEachElement(
+    ImplicitLocOpBuilder &b,
+    llvm::function_ref<void(Value m, Value number)> emit) {
   Indices i(b);
   auto loop = scf::ForOp::create(b, thread, i.constant(rows * columnsOfBlock()),
                                  i.constant(kThreads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value m = i.div(loop.getInductionVar(), columnsOfBlock());
-  Value c = i.rem(loop.getInductionVar(), columnsOfBlock());
-  Value n = i.add(col0, c);
-  Value exists = i.less(n, columns);
+  Value m = i.constant(0), c = loop.getInductionVar();
+  if (rows != 1) {
+    m = i.div(loop.getInductionVar(), columnsOfBlock());
+    c = i.rem(loop.getInductionVar(), columnsOfBlock());
+  }
+  Value exists = i.less(columnOf(b, c), columns);
   if (isOpen)
     exists = i.both(exists, i.less(m, numRows));
   auto some = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
   b.setInsertionPoint(some.thenYield());
-  SmallVector<SmallVector<Value>> indices = {{m, n}};
-  if (op.isBatched())
-    indices[0].insert(indices[0].begin(), pair);
-  SmallVector<PointEvaluator::Point> known(1);
+  emit(m, c);
+}
+
+/// What the warps have of an element of the product number `number`.
+Value FewRows::totalOf(ImplicitLocOpBuilder &b, int64_t number,
+                       ValueRange index, Value m, Value c,
+                       PointEvaluator::Point &known) {
+  Indices i(b);
+  Value row = i.add(m, number * rows);
+  Value total;
   const int64_t parts = cast<MemRefType>(partials.getType()).getDimSize(0);
-  for (auto [number, product] : llvm::enumerate(products)) {
-    Value row = i.add(m, static_cast<int64_t>(number) * rows);
-    Value total;
-    for (int64_t part = 0; part < parts; ++part) {
-      Value sum = memref::LoadOp::create(b, partials,
-                                         ValueRange{i.constant(part), row, c});
-      total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
-    }
-    Value init = product.getInit();
-    if (!isZeroFilled(init))
-      total = arith::AddFOp::create(
-          b, total, points.evaluate(b, init, indices[0], known[0]));
-    known[0].add(product->getResult(0), indices[0], total);
+  for (int64_t part = 0; part < parts; ++part) {
+    Value sum = memref::LoadOp::create(b, partials,
+                                       ValueRange{i.constant(part), row, c});
+    total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
   }
-  points.store(b, body.getOutputs(), indices, known);
+  Value init = products[number].getInit();
+  if (!isZeroFilled(init))
+    total =
+        arith::AddFOp::create(b, total, points.evaluate(b, init, index, known));
+  return total;
+}
+
+/// A thread adds up what the warps have of an element of the result, and
+/// computes what follows.
+void FewRows::emitResults(ImplicitLocOpBuilder &b) {
+  forEachElement(b, [&](Value m, Value c) {
+    SmallVector<SmallVector<Value>> indices = {{m, columnOf(b, c)}};
+    if (op.isBatched())
+      indices[0].insert(indices[0].begin(), pair);
+    SmallVector<PointEvaluator::Point> known(1);
+    for (auto [number, product] : llvm::enumerate(products)) {
+      Value total = totalOf(b, number, indices[0], m, c, known[0]);
+      known[0].add(product->getResult(0), indices[0], total);
+    }
+    points.store(b, body.getOutputs(), indices, known);
+  });
+}
+
+/// The same where elements hang on several columns: sums are left where all
+/// threads find them.
+void FewRows::emitHeads(ImplicitLocOpBuilder &b) {
+  Indices i(b);
+  forEachElement(b, [&](Value m, Value c) {
+    PointEvaluator::Point known;
+    Value index[] = {m, columnOf(b, c)};
+    Value total = totalOf(b, 0, index, m, c, known);
+    memref::StoreOp::create(b, total, partials,
+                            ValueRange{i.constant(0), m, c});
+  });
+  gpu::BarrierOp::create(b);
+  forEachElement(b, [&](Value m, Value c) {
+    heads->emit(b, points, i.add(i.mul(m, columns), columnOf(b, c)));
+  });
 }

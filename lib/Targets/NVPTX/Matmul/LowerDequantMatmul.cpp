@@ -28,8 +28,6 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// The most rows that a block has where they are few.
-static constexpr int64_t kRowsOfBlock = 4;
 /// Bytes that are written to shared memory at a time.
 static constexpr int64_t kBytes = 16;
 
@@ -242,7 +240,8 @@ struct LowerDequantMatmulPass
       return;
     sdx::DequantMatmulOp root = products.front();
     // Of few rows the kernel may compute more than the product.
-    if (products.size() > 1 || !KernelBody::hasBuffer(root.getLhs()))
+    if (products.size() > 1 || !KernelBody::hasBuffer(root.getLhs()) ||
+        HeadEpilogue::isNeeded(root.getResult()))
       return lowerFewRows(func, products, target);
     std::optional<MatmulPlanAttr> plan = getPlan(func, root);
     if (!plan)
@@ -271,7 +270,7 @@ private:
     if (ShapedType::isDynamic(rows) || rows > kFewPackedRows)
       return;
     KernelBody body(func);
-    DequantRows kernel(products, body, rowsOfBlock(rows), target);
+    DequantRows kernel(products, body, DequantRows::rowsOfBlock(rows), target);
     if (kernel.isPossible() &&
         failed(body.replaceWith([&](auto &b) { kernel.emit(b, Value()); })))
       signalPassFailure();
@@ -283,12 +282,6 @@ private:
            (!op.getZeroPoints() || KernelBody::hasBuffer(op.getZeroPoints()));
   }
 
-  /// Of so many rows those that a block has.
-  static int64_t rowsOfBlock(int64_t known) {
-    const int64_t rows = known == 3 ? 4 : std::min(known, kRowsOfBlock);
-    return std::max<int64_t>(rows, 1);
-  }
-
   /// Which form it is follows from the number of rows, which may be known when
   /// the kernel is started only: the others have no blocks then.
   static void emit(ImplicitLocOpBuilder &b, sdx::DequantMatmulOp op,
@@ -297,7 +290,8 @@ private:
     if (!ShapedType::isDynamic(known)) {
       if (known > kFewPackedRows)
         return tiles.emit(b);
-      return DequantRows(op, body, rowsOfBlock(known), target).emit(b, Value());
+      return DequantRows(op, body, DequantRows::rowsOfBlock(known), target)
+          .emit(b, Value());
     }
     Indices i(b);
     Value rows = sizeOf(b, body.getBuffer(op.getLhs()), 0);
@@ -306,7 +300,7 @@ private:
     Value isSome =
         arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, isFew, isOne);
     DequantRows(op, body, 1, target).emit(b, isOne);
-    DequantRows(op, body, kRowsOfBlock, target).emit(b, isSome);
+    DequantRows(op, body, kPackedRowsOfBlock, target).emit(b, isSome);
     tiles.onlyIf(i.less(i.constant(kFewPackedRows), rows));
     tiles.emit(b);
   }
