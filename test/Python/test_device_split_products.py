@@ -70,6 +70,28 @@ def test_three_parts(cut, bias, rows, transposed, precision):
 
 
 @pytest.mark.parametrize("precision", ["f32", "f16"])
+@pytest.mark.parametrize("tokens, batch", [(40, 1), (1, 1), (20, 2)])
+def test_tokens_before_the_batch(tokens, batch, precision):
+    """As torch's MultiheadAttention has it: biases are added to [tokens, batch, 3 * 64]."""
+    rng = np.random.default_rng(45)
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 18]> m (float[{tokens},{batch},96] x) => (float[{tokens},{batch},64] y) {{ p = MatMul(x, w)  q = Add(p, bias) '
+        "r = Reshape(q, parts)  u = Unsqueeze(r, zero)  t = Transpose<perm = [3, 1, 2, 0, 4]>(u)  s = Squeeze(t, behind) "
+        "a = Gather<axis = 0>(s, i0)  b = Gather<axis = 0>(s, i1)  c = Gather<axis = 0>(s, i2)  d = MatMul(a, v)  e = Mul(b, d)  y = Add(c, e) }"
+    )
+    w, bias, v = (rng.standard_normal(shape).astype("f4") / 8 for shape in ((96, 192), (192,), (64, 64)))
+    arrays = {"w": w, "bias": bias, "v": v, "parts": np.array([tokens, batch, 3, 64]), "zero": np.array([0]), "behind": np.array([3])}
+    arrays |= {f"i{i}": np.array(i) for i in range(3)}
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in arrays.items())
+    x = rng.standard_normal((tokens, batch, 96)).astype("f4")
+    ((given,),), use = run_and_count(model, [{"x": x}], precision=precision)
+    a, b, c = np.split(x.astype("f8") @ w + bias, 3, axis=2)
+    expected = c + b * (a @ v.astype("f8"))
+    np.testing.assert_allclose(given, expected, rtol=0, atol=TOLERANCE[precision] * np.abs(expected).max())
+    assert use["kernels"] <= (2 if precision == "f32" else 3)
+
+
+@pytest.mark.parametrize("precision", ["f32", "f16"])
 @pytest.mark.parametrize("rows", [40, 1])
 @pytest.mark.parametrize("cut", ["overlapping", "shifted", "unread", "rows", "steps"])
 def test_parts_that_are_not_all(cut, rows, precision):

@@ -344,12 +344,71 @@ private:
   }
 
   static Value apply(ImplicitLocOpBuilder &b, const Step &step, Value value) {
-    if (auto generic = dyn_cast<linalg::GenericOp>(step.op))
-      return computePart(b, generic, step.box, value);
+    if (auto generic = dyn_cast<linalg::GenericOp>(step.op)) {
+      Value flat = computeFlat(b, generic, step.box, value);
+      return flat ? reshape(b, flat, step.box.sizes)
+                  : computePart(b, generic, step.box, value);
+    }
     auto transpose = dyn_cast<linalg::TransposeOp>(step.op);
     if (transpose && !isInOrder(transpose, shapeOf(value)))
       return createTranspose(b, b.getLoc(), value, transpose.getPermutation());
     return reshape(b, value, step.box.sizes);
+  }
+
+  /// The same as `computePart`, in the shape that `value` had before reshapes,
+  /// where that is without some loops of one turn only: so it is part of the
+  /// product's kernel. Null where it is not.
+  static Value computeFlat(ImplicitLocOpBuilder &b, linalg::GenericOp generic,
+                           const Box &box, Value value) {
+    Value flat = value;
+    while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+        flat.getDefiningOp()))
+      flat = flat.getDefiningOp()->getOperand(0);
+    ArrayRef<int64_t> shape = shapeOf(flat);
+    SmallVector<AffineExpr> dims; // of each loop; null for those left out
+    unsigned next = 0;
+    for (int64_t size : box.sizes) {
+      const bool isKept = next < shape.size() && shape[next] == size;
+      if (!isKept && size != 1)
+        return {};
+      dims.push_back(isKept ? b.getAffineDimExpr(next++) : AffineExpr());
+    }
+    if (next != shape.size())
+      return {};
+    SmallVector<Value> inputs;
+    SmallVector<AffineMap> maps;
+    for (OpOperand *input : generic.getDpsInputOperands()) {
+      AffineMap map = generic.getMatchingIndexingMap(input);
+      SmallVector<AffineExpr> results;
+      for (AffineExpr expr : map.getResults()) {
+        results.push_back(dims[cast<AffineDimExpr>(expr).getPosition()]);
+        if (!results.back() && isOfWeights(input->get()))
+          return {};
+      }
+      const bool isMain = isa<RankedTensorType>(input->get().getType()) &&
+                          !isOfWeights(input->get());
+      maps.push_back(
+          isMain ? b.getMultiDimIdentityMap(shape.size())
+                 : AffineMap::get(shape.size(), 0, results, b.getContext()));
+      inputs.push_back(input->get());
+    }
+    for (auto [input, operand] :
+         llvm::zip_equal(inputs, generic.getDpsInputOperands()))
+      if (isa<RankedTensorType>(input.getType()))
+        input = isOfWeights(input)
+                    ? cut(b, input,
+                          project(box, generic.getMatchingIndexingMap(operand)))
+                    : flat;
+    maps.push_back(b.getMultiDimIdentityMap(shape.size()));
+    auto type = RankedTensorType::get(
+        shape, getElementTypeOrSelf(generic.getResult(0).getType()));
+    Value empty = tensor::EmptyOp::create(b, shape, type.getElementType());
+    SmallVector<utils::IteratorType> loops(shape.size(),
+                                           utils::IteratorType::parallel);
+    auto made = linalg::GenericOp::create(b, type, inputs, empty, maps, loops);
+    IRMapping mapping;
+    generic.getRegion().cloneInto(&made.getRegion(), mapping);
+    return made.getResult(0);
   }
 
   /// What `generic` computes in `box`, of parts of weights and of `value`,
