@@ -167,13 +167,16 @@ void Block::markReading(const BulkStore &store, int by) {
 bool Block::mayOverwrite(Warp &warp, unsigned lane, uint32_t offset,
                          unsigned bytes) {
   uint32_t last = (offset + bytes - 1) / program.granule;
-  for (uint32_t unit = offset / program.granule; unit <= last; ++unit)
-    if (shadow[unit].reading) {
-      warp.fault(lane, "writes byte " + std::to_string(unit * program.granule) +
-                           " of shared memory, which an unfinished bulk store "
-                           "reads");
-      return false;
-    }
+  for (uint32_t unit = offset / program.granule; unit <= last; ++unit) {
+    const Shadow &seen = shadow[unit];
+    if (!seen.reading && !seen.pending)
+      continue;
+    warp.fault(lane, "writes byte " + std::to_string(unit * program.granule) +
+                         " of shared memory, which an unfinished " +
+                         (seen.reading ? "bulk store reads"
+                                       : "async copy will write"));
+    return false;
+  }
   return true;
 }
 

@@ -168,15 +168,6 @@ static bool readMap(Warp &warp, unsigned lane, uint64_t address,
   return false;
 }
 
-static Mbarrier *findMbarrier(Warp &warp, unsigned lane, uint64_t address) {
-  auto found = warp.block.mbarriers.find(address);
-  if (found != warp.block.mbarriers.end())
-    return &found->second;
-  warp.fault(lane, "there is no mbarrier at byte " + std::to_string(address) +
-                       " of shared memory");
-  return nullptr;
-}
-
 // The coordinates are the operands of the instruction. b: the tensor map; a:
 // the address in shared memory; c: the mbarrier, whose offset is in target.
 static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
@@ -216,6 +207,43 @@ static bool prepare(Warp &warp, const Instruction &instruction, unsigned lane,
   return true;
 }
 
+// Copies a box to the shared memory of a block, whose mbarrier at `where`
+// counts its bytes.
+static void loadBox(Warp &warp, unsigned lane, Block &block,
+                    const TensorMap &map, const Origin &origin, uint32_t shared,
+                    uint64_t where) {
+  Mbarrier *barrier = warp.findMbarrier(lane, block, where);
+  if (!barrier)
+    return;
+  bool good = Box(map, origin, shared).visit([&](const Chunk &chunk) {
+    // All blocks have as much.
+    if (!warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, true) ||
+        !block.mayOverwrite(warp, lane, chunk.shared, chunk.bytes) ||
+        (chunk.begin < chunk.end &&
+         !warp.access(Space::Global, lane, chunk.global + chunk.begin,
+                      chunk.end - chunk.begin, false)))
+      return false;
+    memset(block.shared.data() + chunk.shared, 0xff, chunk.bytes);
+    block.markPending(chunk.shared, chunk.bytes, 1);
+    return true;
+  });
+  if (!good)
+    return;
+  barrier->copies.push_back([&block, map, origin, shared, where] {
+    Box box(map, origin, shared);
+    box.visit([&](const Chunk &chunk) {
+      loadChunk(map, chunk, block.shared.data() + chunk.shared);
+      block.markPending(chunk.shared, chunk.bytes, -1);
+      return true;
+    });
+    block.mbarriers[where].bytes -= box.bytes();
+    return true;
+  });
+  block.wakeMbarrier(where);
+}
+
+// bytes: whether d is the mask of the blocks of the cluster that have a copy
+// each, where this block would have it.
 static void runLoad(Warp &warp, const Instruction &instruction) {
   forLanes(warp.mask, [&](unsigned lane) {
     TensorMap map;
@@ -226,37 +254,17 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
       return;
     uint64_t where = uint32_t(warp.get(instruction.c, lane) +
                               uint64_t(int64_t(int32_t(instruction.target))));
-    Mbarrier *barrier = findMbarrier(warp, lane, where);
-    Box box(map, origin, shared);
-    Block &block = warp.block;
-    if (!barrier)
-      return;
-    bool good = box.visit([&](const Chunk &chunk) {
-      char *memory =
-          warp.access(Space::Shared, lane, chunk.shared, chunk.bytes, true);
-      if (!memory ||
-          !block.mayOverwrite(warp, lane, chunk.shared, chunk.bytes) ||
-          (chunk.begin < chunk.end &&
-           !warp.access(Space::Global, lane, chunk.global + chunk.begin,
-                        chunk.end - chunk.begin, false)))
-        return false;
-      memset(memory, 0xff, chunk.bytes);
-      block.markPending(chunk.shared, chunk.bytes, 1);
-      return true;
+    if (!instruction.bytes)
+      return loadBox(warp, lane, warp.block, map, origin, shared, where);
+    const uint32_t blocks = uint16_t(warp.get(instruction.d, lane));
+    if (blocks == 0)
+      return warp.fault(lane, "is for no block of the cluster");
+    forLanes(blocks, [&](unsigned rank) {
+      if (!warp.block.fault.empty())
+        return;
+      if (Block *block = warp.reach(lane, rank))
+        loadBox(warp, lane, *block, map, origin, shared, where);
     });
-    if (!good)
-      return;
-    barrier->copies.push_back([&block, map, origin, shared, where] {
-      Box box(map, origin, shared);
-      box.visit([&](const Chunk &chunk) {
-        loadChunk(map, chunk, block.shared.data() + chunk.shared);
-        block.markPending(chunk.shared, chunk.bytes, -1);
-        return true;
-      });
-      block.mbarriers[where].bytes -= box.bytes();
-      return true;
-    });
-    block.wakeMbarrier(where);
   });
 }
 
@@ -367,7 +375,7 @@ static void runLoadBytes(Warp &warp, const Instruction &instruction) {
       return;
     uint64_t where = uint32_t(warp.get(instruction.c, lane) +
                               uint64_t(int64_t(int32_t(instruction.target))));
-    Mbarrier *barrier = findMbarrier(warp, lane, where);
+    Mbarrier *barrier = warp.findMbarrier(lane, warp.block, where);
     if (!barrier ||
         !warp.block.mayOverwrite(warp, lane, bytes.shared, bytes.count))
       return;
@@ -469,8 +477,8 @@ bool decodeBulkCopy(Decoder &decoder) {
   if (parts[3] != "tensor")
     return decodeBytes(decoder);
   const bool isIm2col = decoder.has("im2col");
-  if (decoder.has("multicast::cluster") || decoder.has("tile::gather4") ||
-      parts.size() < 7 || (isIm2col && parts[5] == "global"))
+  if (decoder.has("tile::gather4") || parts.size() < 7 ||
+      (isIm2col && parts[5] == "global"))
     return false;
   decoder.program->checksRaces = false;
   if (parts[5] == "global") {
@@ -488,6 +496,10 @@ bool decodeBulkCopy(Decoder &decoder) {
     return false;
   if (isIm2col)
     decoder.sources(decoder.operand(3), "u16");
+  if (decoder.has("multicast::cluster")) {
+    instruction.bytes = 1;
+    instruction.d = decoder.source(decoder.operand(isIm2col ? 4 : 3), "b16");
+  }
   return true;
 }
 

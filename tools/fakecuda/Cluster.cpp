@@ -9,10 +9,6 @@
 
 namespace sardonyx::fakecuda {
 
-/// An address of another block's shared memory has the number of that block,
-/// plus one, in these bits and above.
-constexpr unsigned kRankShift = 24;
-
 Cluster::Cluster(Grid &grid, std::array<uint32_t, 3> first, unsigned size) {
   for (unsigned rank = 0; rank < size; ++rank)
     blocks.push_back(std::make_unique<Block>(
@@ -92,6 +88,48 @@ bool Block::touchFromOutside(Warp &reader, unsigned lane, uint32_t offset,
   return true;
 }
 
+Block *Warp::reach(unsigned lane, uint32_t rank) {
+  const auto &blocks = block.cluster.blocks;
+  if (rank >= blocks.size()) {
+    fault(lane, "there is no block " + std::to_string(rank) +
+                    " in a cluster of " + std::to_string(blocks.size()));
+    return nullptr;
+  }
+  Block &found = *blocks[rank];
+  if (&found == &block)
+    return &found;
+  if (found.live == 0) {
+    fault(lane, "uses the shared memory of block " + std::to_string(rank) +
+                    " of the cluster, which has ended");
+    return nullptr;
+  }
+  found.usedIn = found.clusterEpoch;
+  return &found;
+}
+
+Block *Warp::reachAt(unsigned lane, uint64_t &address) {
+  uint32_t number = uint32_t(address) >> kRankShift;
+  address &= (1u << kRankShift) - 1;
+  return number == 0 ? &block : reach(lane, number - 1);
+}
+
+bool Block::mayEnd(Warp &warp) {
+  auto first = unsigned(__builtin_ctz(warp.mask));
+  if (live > unsigned(__builtin_popcount(warp.mask)))
+    return true;
+  if (usedIn == clusterEpoch) {
+    warp.fault(first, "ends without a barrier of the cluster since another "
+                      "block has used its shared memory");
+    return false;
+  }
+  for (const auto &[address, barrier] : mbarriers)
+    if (!barrier.copies.empty()) {
+      warp.fault(first, "ends before copies to its shared memory have landed");
+      return false;
+    }
+  return true;
+}
+
 static void runMap(Warp &warp, const Instruction &instruction) {
   const uint64_t *a = warp.row(instruction.a), *b = warp.row(instruction.b);
   size_t size = warp.block.cluster.blocks.size();
@@ -112,27 +150,22 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
   unsigned bytes = unsigned(sizeof(T)) * instruction.count;
   for (uint32_t left = warp.mask; left; left &= left - 1) {
     auto lane = unsigned(__builtin_ctz(left));
-    auto address = uint32_t(addresses[lane] + uint64_t(instruction.offset));
-    uint32_t rank = address >> kRankShift;
-    uint32_t offset = address & ((1u << kRankShift) - 1);
-    Block &block =
-        rank == 0 ? warp.block : *warp.block.cluster.blocks[rank - 1];
-    if (block.live == 0)
-      return warp.fault(lane, "reads the shared memory of block " +
-                                  std::to_string(block.rank) +
-                                  " of the cluster, which has ended");
+    uint64_t address = addresses[lane] + uint64_t(instruction.offset);
+    Block *block = warp.reachAt(lane, address);
+    auto offset = uint32_t(address);
     // All blocks have as much.
-    if (!warp.access(Space::Shared, lane, offset, bytes, /*writes=*/false))
+    if (!block ||
+        !warp.access(Space::Shared, lane, offset, bytes, /*writes=*/false))
       return;
     bool isOrdered =
-        &block == &warp.block
-            ? block.touch(warp, lane, offset, instruction.used, Touch::Read)
-            : block.touchFromOutside(warp, lane, offset, instruction.used);
+        block == &warp.block
+            ? block->touch(warp, lane, offset, instruction.used, Touch::Read)
+            : block->touchFromOutside(warp, lane, offset, instruction.used);
     if (!isOrdered)
       return;
     for (unsigned i = 0; i < instruction.count; ++i) {
       T value;
-      memcpy(&value, block.shared.data() + offset + i * sizeof(T), sizeof(T));
+      memcpy(&value, block->shared.data() + offset + i * sizeof(T), sizeof(T));
       warp.row(parts[i])[lane] = uint64_t(
           std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>(value));
     }

@@ -11,26 +11,49 @@ namespace sardonyx::fakecuda {
 
 enum class Action { Init, Invalidate, Arrive, ArriveExpect, Expect, Complete };
 
-// The address of an mbarrier in shared memory, or false after a fault.
-static bool locate(Warp &warp, const Instruction &instruction, unsigned lane,
-                   uint64_t &address) {
+// Whose mbarriers Instruction::bytes says that it is for: those of the block;
+// of all blocks of the cluster; of all of them, but it orders what a thread has
+// done before it for the threads of its own block only.
+enum Reach : uint8_t { kOfBlock, kOfCluster, kOfClusterInBlock };
+
+// The block of an mbarrier, and its address in the shared memory there; null
+// after a fault.
+static Block *locate(Warp &warp, const Instruction &instruction, unsigned lane,
+                     uint64_t &address) {
   address = warp.get(instruction.a, lane) + uint64_t(instruction.offset);
+  Block *block = &warp.block;
+  if (instruction.bytes != kOfBlock)
+    block = warp.reachAt(lane, address);
   if (Space(instruction.flag) == Space::Shared)
     address = uint32_t(address);
   else if (Warp::find(Space::Generic, address) != Space::Shared) {
     warp.fault(lane, "the mbarrier isn't in shared memory");
-    return false;
+    return nullptr;
   }
-  return warp.access(Space::Shared, lane, address, 8, true) != nullptr;
+  if (block != &warp.block && instruction.bytes == kOfClusterInBlock)
+    warp.fault(lane, "the mbarrier is another block's, for whose threads "
+                     "nothing is ordered without .cluster");
+  // All blocks have as much.
+  if (!warp.access(Space::Shared, lane, address, 8, true) ||
+      !warp.block.fault.empty())
+    return nullptr;
+  return block;
 }
 
-static Mbarrier *find(Warp &warp, unsigned lane, uint64_t address) {
-  auto found = warp.block.mbarriers.find(address);
-  if (found != warp.block.mbarriers.end())
-    return &found->second;
-  warp.fault(lane, "there is no mbarrier at byte " + std::to_string(address) +
-                       " of shared memory");
-  return nullptr;
+Mbarrier *Warp::findMbarrier(unsigned lane, Block &of, uint64_t address) {
+  auto found = of.mbarriers.find(address);
+  std::string where =
+      "mbarrier at byte " + std::to_string(address) + " of shared memory" +
+      (&of == &block
+           ? std::string()
+           : " of block " + std::to_string(of.rank) + " of the cluster");
+  if (found == of.mbarriers.end())
+    fault(lane, "there is no " + where);
+  else if (&of != &block && found->second.madeIn == of.clusterEpoch)
+    fault(lane, "the " + where +
+                    " was made since the last barrier of the "
+                    "cluster");
+  return block.fault.empty() ? &found->second : nullptr;
 }
 
 template <Action A>
@@ -38,7 +61,8 @@ static void runAction(Warp &warp, const Instruction &instruction) {
   for (uint32_t left = warp.mask; left; left &= left - 1) {
     auto lane = unsigned(__builtin_ctz(left));
     uint64_t address;
-    if (!locate(warp, instruction, lane, address))
+    Block *block = locate(warp, instruction, lane, address);
+    if (!block)
       return;
     auto value = uint32_t(warp.get(instruction.b, lane));
     if constexpr (A == Action::Init) {
@@ -48,14 +72,15 @@ static void runAction(Warp &warp, const Instruction &instruction) {
       Mbarrier barrier;
       barrier.count = value;
       barrier.pending = value;
-      warp.block.mbarriers[address] = barrier;
+      barrier.madeIn = block->clusterEpoch;
+      block->mbarriers[address] = barrier;
       continue;
     }
-    Mbarrier *barrier = find(warp, lane, address);
+    Mbarrier *barrier = warp.findMbarrier(lane, *block, address);
     if (!barrier)
       return;
     if constexpr (A == Action::Invalidate) {
-      warp.block.mbarriers.erase(address);
+      block->mbarriers.erase(address);
       continue;
     }
     if constexpr (A == Action::ArriveExpect || A == Action::Expect)
@@ -71,7 +96,7 @@ static void runAction(Warp &warp, const Instruction &instruction) {
                                     " that are expected");
       barrier->pending -= arrivals;
     }
-    warp.block.advance(address, *barrier);
+    block->advance(address, *barrier);
   }
 }
 
@@ -84,7 +109,7 @@ static void runWait(Warp &warp, const Instruction &instruction) {
     uint64_t address;
     if (!locate(warp, instruction, lane, address))
       return;
-    Mbarrier *barrier = find(warp, lane, address);
+    Mbarrier *barrier = warp.findMbarrier(lane, warp.block, address);
     if (!barrier)
       return;
     std::vector<std::function<bool()>> copies;
@@ -123,9 +148,17 @@ bool decodeMbarrier(Decoder &decoder) {
     return false;
   Instruction &instruction = decoder.instruction;
   decoder.program->checksRaces = false;
-  bool isShared = decoder.has("shared") || decoder.has("shared::cta") ||
-                  decoder.has("shared::cluster");
+  const bool isOfCluster = decoder.has("shared::cluster");
+  const bool isShared =
+      decoder.has("shared") || decoder.has("shared::cta") || isOfCluster;
   instruction.flag = uint8_t(isShared ? Space::Shared : Space::Generic);
+  // Barriers of other blocks are arrived at, and their bytes counted.
+  if (isOfCluster) {
+    if (!decoder.has("arrive") && !decoder.has("expect_tx") &&
+        !decoder.has("complete_tx"))
+      return false;
+    instruction.bytes = decoder.has("cluster") ? kOfCluster : kOfClusterInBlock;
+  }
   if (decoder.has("try_wait") || decoder.has("test_wait"))
     return decodeWait(decoder);
   bool expects = decoder.has("expect_tx");
@@ -140,8 +173,11 @@ bool decodeMbarrier(Decoder &decoder) {
   if (!instruction.run)
     return false;
   size_t at = 0;
-  if (decoder.operand(0)[0] != '[')
+  if (decoder.operand(0)[0] != '[') {
+    if (isOfCluster && decoder.operand(0) != "_")
+      return decoder.fail("another block's mbarrier says nothing of its phase");
     instruction.d = decoder.destination(decoder.operand(at++));
+  }
   decoder.address(decoder.operand(at), instruction.a, instruction.offset);
   instruction.b = decoder.operandCount() > at + 1
                       ? decoder.source(decoder.operand(at + 1), "b32")

@@ -186,6 +186,8 @@ void Warp::endLanes() {
         return fault(lane, "ends while its bulk stores may still read shared "
                            "memory");
     }
+  if (!block.mayEnd(*this))
+    return;
   stop(LaneState::Ended, 0, true);
   block.live -= unsigned(__builtin_popcount(mask));
   block.releaseBarriers();

@@ -19,10 +19,15 @@ namespace sardonyx::fakecuda {
 class Block;
 class Cluster;
 class Grid;
+struct Mbarrier;
 
 /// What a lane waits for at the barrier of a cluster; those of a block have
 /// numbers below.
 constexpr unsigned kClusterBarrier = 16;
+
+/// An address of shared::cluster that mapa makes has the number of a block,
+/// plus one, in these bits and above; 0 there is the block's own memory.
+constexpr unsigned kRankShift = 24;
 
 enum class LaneState : uint8_t {
   Runs,
@@ -59,6 +64,14 @@ public:
   /// Where [address, address + bytes) of a space lies, or null after a fault.
   char *access(Space space, unsigned lane, uint64_t address, size_t bytes,
                bool writes);
+  /// The block number `rank` of the cluster, whose memory the lane uses; null
+  /// after a fault.
+  Block *reach(unsigned lane, uint32_t rank);
+  /// The same of an address of shared::cluster, which becomes one of the
+  /// block's memory.
+  Block *reachAt(unsigned lane, uint64_t &address);
+  /// The mbarrier at an address of a block's shared memory; null after a fault.
+  Mbarrier *findMbarrier(unsigned lane, Block &of, uint64_t address);
   /// Whether the lane has waited for what comes before the launch.
   bool mayTouchDevice(unsigned lane, bool writes);
   /// The space of a generic address; makes the address one of that space.
@@ -120,6 +133,7 @@ struct Mbarrier {
   uint32_t count = 0;
   int64_t pending = 0, bytes = 0;
   bool phase = false;
+  uint32_t madeIn = 0; ///< Block::clusterEpoch when it was made.
   std::vector<std::function<bool()>> copies; ///< Land when it is waited for.
 };
 
@@ -157,12 +171,16 @@ public:
   void reportDeadlock();
   bool touch(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes,
              Touch kind);
-  /// The same of a warp of another block of the cluster, which reads.
+  /// Whether the block may end with these lanes of a warp; a fault if copies
+  /// may still write its memory, or other blocks use it.
+  bool mayEnd(Warp &warp);
+  /// The same as `touch` of a warp of another block of the cluster, which
+  /// reads.
   bool touchFromOutside(Warp &reader, unsigned lane, uint32_t offset,
                         unsigned bytes);
   void markPending(uint32_t offset, unsigned bytes, int by);
   void markReading(const BulkStore &store, int by);
-  /// Whether no unfinished store in bulk reads there; a fault if one does.
+  /// Whether no unfinished copy writes or reads there; a fault if one does.
   bool mayOverwrite(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes);
   /// The lanes of warp.mask come to a barrier; `expected` 0 means all.
   void arrive(Warp &warp, unsigned barrier, uint32_t expected, bool waits,
@@ -187,6 +205,8 @@ public:
   std::vector<ThreadStores> stores;
   uint32_t epoch = 1;
   uint32_t clusterEpoch = 1; ///< `epoch` after the last barrier of the cluster.
+  /// `clusterEpoch` when another block of the cluster used the memory last.
+  uint32_t usedIn = 0;
   unsigned live = 0;
   uint64_t steps = 0;
   std::string fault;
