@@ -229,7 +229,7 @@ TEST(Tensor, StoresReadBeforeTheyAreWaitedFor) {
     std::string fault =
         run(storeARow(wait, "cp.async.bulk.wait_group 0;\n"), result);
     EXPECT_NE(fault.find("writes byte 0 of shared memory, which an unfinished "
-                         "bulk store reads"),
+                         "bulk store or wgmma reads"),
               std::string::npos)
         << fault;
   }
@@ -308,6 +308,31 @@ TEST(Tensor, WarpgroupsMultiplyFloatsOfEightBits) {
   EXPECT_EQ(e5m2[0x7c - 64], INFINITY);
   EXPECT_TRUE(std::isnan(e5m2[0x7d - 64]));
   EXPECT_EQ(decodeByWarpgroups("e5m2", 0x3c, 0)[3], 3 * std::ldexp(1.0f, -16));
+}
+
+TEST(Tensor, WarpgroupsReadUntilTheyAreWaitedFor) {
+  auto run = [](const std::string &wait) {
+    const std::string body =
+        copyOperands() +
+        "mov.b64 %rd10, 0x4000004000010000;\nor.b64 %rd11, %rd10, 512;\n"
+        "mov.pred %p3, 0;\nwgmma.fence.sync.aligned;\n"
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 "
+        "{%f0, %f1, %f2, %f3}, %rd10, %rd11, %p3, 1, 1, 0, 0;\n"
+        "wgmma.commit_group.sync.aligned;\n" +
+        wait + "bar.sync 0;\nst.shared.b32 [dynamic+8192], %r31;";
+    PtxKernel kernel(body, 3, kShared);
+    uint64_t mapA = makeMap(kernel, std::vector<uint16_t>(64 * 64), 64);
+    uint64_t mapB = makeMap(kernel, std::vector<uint16_t>(8 * 64), 8);
+    return kernel.run({mapA, mapB, 0}, 128, 1, 16392);
+  };
+  EXPECT_EQ(run("wgmma.wait_group.sync.aligned 0;\n"), "");
+  for (const char *wait : {"", "wgmma.wait_group.sync.aligned 1;\n"}) {
+    const std::string fault = run(wait);
+    EXPECT_NE(fault.find("writes byte 8192 of shared memory, which an "
+                         "unfinished bulk store or wgmma reads"),
+              std::string::npos)
+        << fault;
+  }
 }
 
 TEST(Tensor, WarpgroupsMultiply) {

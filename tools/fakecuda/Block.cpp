@@ -156,8 +156,8 @@ void Block::markPending(uint32_t offset, unsigned bytes, int by) {
     shadow[unit].pending = uint16_t(shadow[unit].pending + by);
 }
 
-void Block::markReading(const BulkStore &store, int by) {
-  for (auto [offset, bytes] : store.pieces) {
+void Block::markReading(const Pieces &pieces, int by) {
+  for (auto [offset, bytes] : pieces) {
     uint32_t last = (offset + bytes - 1) / program.granule;
     for (uint32_t unit = offset / program.granule; unit <= last; ++unit)
       shadow[unit].reading = uint16_t(shadow[unit].reading + by);
@@ -173,7 +173,7 @@ bool Block::mayOverwrite(Warp &warp, unsigned lane, uint32_t offset,
       continue;
     warp.fault(lane, "writes byte " + std::to_string(unit * program.granule) +
                          " of shared memory, which an unfinished " +
-                         (seen.reading ? "bulk store reads"
+                         (seen.reading ? "bulk store or wgmma reads"
                                        : "async copy will write"));
     return false;
   }

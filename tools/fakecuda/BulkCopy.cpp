@@ -271,7 +271,7 @@ static void runLoad(Warp &warp, const Instruction &instruction) {
 // A store lands when its thread waits for it, not before: until then nobody may
 // write what it reads.
 static void addStore(Warp &warp, unsigned lane, BulkStore store) {
-  warp.block.markReading(store, 1);
+  warp.block.markReading(store.pieces, 1);
   warp.block.stores[warp.thread(lane)].open.push_back(std::move(store));
 }
 
@@ -325,7 +325,7 @@ static void runWait(Warp &warp, const Instruction &instruction) {
     while (stores.groups.size() > size_t(instruction.offset)) {
       for (BulkStore &store : stores.groups.front()) {
         store.land();
-        warp.block.markReading(store, -1);
+        warp.block.markReading(store.pieces, -1);
       }
       stores.groups.pop_front();
     }

@@ -29,6 +29,9 @@ constexpr unsigned kClusterBarrier = 16;
 /// plus one, in these bits and above; 0 there is the block's own memory.
 constexpr unsigned kRankShift = 24;
 
+/// Where bytes of shared memory begin, and how many there are.
+using Pieces = std::vector<std::pair<uint32_t, unsigned>>;
+
 enum class LaneState : uint8_t {
   Runs,
   AtBarrier,
@@ -99,6 +102,10 @@ public:
   std::array<LaneState, kLanes> state;
   std::array<uint64_t, kLanes> waitsFor = {};
   std::array<uint32_t, kLanes> lanePc = {};
+  /// What products by wgmma read that are in no group, and in each group that
+  /// the warp hasn't waited for.
+  Pieces openReads;
+  std::deque<Pieces> readGroups;
 
 private:
   void regroup();
@@ -118,7 +125,7 @@ struct Shadow {
   uint16_t writeWarpEpoch = 0, readWarpEpoch = 0;
   int16_t writer = 0, reader = 0;
   uint16_t pending = 0; ///< Unfinished copies that will write here.
-  uint16_t reading = 0; ///< Unfinished stores in bulk that will read here.
+  uint16_t reading = 0; ///< Unfinished stores in bulk and wgmma that read here.
   /// Block::clusterEpoch when another block of the cluster read it last.
   uint32_t outsideEpoch = 0;
   bool atomic = false;
@@ -150,7 +157,7 @@ struct ThreadCopies {
 
 /// A store by cp.async.bulk that its thread hasn't waited for.
 struct BulkStore {
-  std::vector<std::pair<uint32_t, unsigned>> pieces; ///< What it reads.
+  Pieces pieces; ///< What it reads.
   std::function<void()> land;
 };
 
@@ -179,7 +186,7 @@ public:
   bool touchFromOutside(Warp &reader, unsigned lane, uint32_t offset,
                         unsigned bytes);
   void markPending(uint32_t offset, unsigned bytes, int by);
-  void markReading(const BulkStore &store, int by);
+  void markReading(const Pieces &pieces, int by);
   /// Whether no unfinished copy writes or reads there; a fault if one does.
   bool mayOverwrite(Warp &warp, unsigned lane, uint32_t offset, unsigned bytes);
   /// The lanes of warp.mask come to a barrier; `expected` 0 means all.

@@ -47,7 +47,8 @@ struct Descriptor {
 
 } // namespace
 
-// Reads `count` rows (of A) or columns (of B), from `first` on.
+// Reads `count` rows (of A) or columns (of B), from `first` on. Until the warp
+// waits for the product nobody may write what is read.
 template <class Element, class T>
 static bool fetch(Warp &warp, uint64_t bits, unsigned first, unsigned count,
                   bool transposed, T *into) {
@@ -68,6 +69,8 @@ static bool fetch(Warp &warp, uint64_t bits, unsigned first, unsigned count,
       if (!memory ||
           (starts && !warp.block.touch(warp, lane, at, kBytes, Touch::Read)))
         return false;
+      if (at % 16 == 0)
+        warp.openReads.push_back({at, 16});
       uint32_t element = 0;
       memcpy(&element, memory, kBytes);
       into[r * kMostDepth + k] = T(Element::load(element, 0));
@@ -88,15 +91,24 @@ static void fetchRegisters(Warp &warp, const uint32_t *rows, T *into) {
       }
 }
 
+// False if others of the warp have to come first, or after a fault.
+static bool gatherAll(Warp &warp) {
+  if (!warp.gather(~0u))
+    return false;
+  if (warp.mask == ~0u)
+    return true;
+  warp.fault(unsigned(__builtin_ctz(warp.mask)), "is run by a part of a warp");
+  return false;
+}
+
 // Operands: the registers of D, then those of A if it is in registers. a and b
 // are descriptors, p says whether D is added.
 template <class A, class B, class Sum>
 static void runWarpgroup(Warp &warp, const Instruction &instruction) {
-  if (!warp.gather(~0u))
+  if (!gatherAll(warp))
     return;
   auto first = unsigned(__builtin_ctz(warp.mask));
-  if (warp.mask != ~0u)
-    return warp.fault(first, "is run by a part of a warp");
+  const size_t readBefore = warp.openReads.size();
   using T = typename Sum::Compute;
   static thread_local T a[kRows * kMostDepth], b[kMostColumns * kMostDepth];
   static thread_local T across[kMostDepth * kMostColumns];
@@ -114,6 +126,9 @@ static void runWarpgroup(Warp &warp, const Instruction &instruction) {
   if (!fetch<B>(warp, warp.get(instruction.b, first), 0, columns,
                 flag & kTransposedB, b))
     return;
+  warp.block.markReading(Pieces(warp.openReads.begin() + ptrdiff_t(readBefore),
+                                warp.openReads.end()),
+                         1);
   for (unsigned k = 0; k < kDepth; ++k)
     for (unsigned n = 0; n < columns; ++n)
       across[k * kMostColumns + n] = b[n * kMostDepth + k];
@@ -143,6 +158,23 @@ static void runWarpgroup(Warp &warp, const Instruction &instruction) {
 }
 
 static void runNothing(Warp &, const Instruction &) {}
+
+static void runCommit(Warp &warp, const Instruction &) {
+  if (!gatherAll(warp))
+    return;
+  warp.readGroups.push_back(std::move(warp.openReads));
+  warp.openReads.clear();
+}
+
+// Waits until all but so many groups are done.
+static void runWait(Warp &warp, const Instruction &instruction) {
+  if (!gatherAll(warp))
+    return;
+  while (warp.readGroups.size() > size_t(instruction.offset)) {
+    warp.block.markReading(warp.readGroups.front(), -1);
+    warp.readGroups.pop_front();
+  }
+}
 
 /// Of floats of eight bits.
 static Handler findByteFloats(const std::string &a, const std::string &b) {
@@ -228,11 +260,18 @@ bool decodeWarpgroup(Decoder &decoder) {
     return false;
   if (decoder.has("mma_async") && !decoder.has("sp"))
     return decodeProduct(decoder);
-  if (!decoder.has("fence") && !decoder.has("commit_group") &&
-      !decoder.has("wait_group"))
-    return false;
-  decoder.instruction.run = runNothing;
-  return true;
+  if (decoder.has("wait_group")) {
+    long long value = 0;
+    if (!parseInteger(decoder.operand(0), value) || value < 0)
+      return decoder.fail("the number of groups isn't a constant");
+    decoder.instruction.run = runWait;
+    decoder.instruction.offset = value;
+    return true;
+  }
+  decoder.instruction.run = decoder.has("commit_group") ? runCommit
+                            : decoder.has("fence")      ? runNothing
+                                                        : nullptr;
+  return decoder.instruction.run != nullptr;
 }
 
 } // namespace sardonyx::fakecuda
