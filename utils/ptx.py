@@ -29,6 +29,8 @@ REGISTERS = 65536  # of a multiprocessor; a thread has 255 at most
 # on those of a name. Options of `sardonyx compile` may follow.
 WARPGROUPS = {"wgmma.mma_async": 4, "cp.async.bulk.tensor": 3, "mbarrier.try_wait": 2, "wgmma.wait_group": 2,
               "global.shared::cta.tile.bulk_group": 1, "cp.async.bulk.wait_group.read": 1, "fence.proxy.async": 1}  # fmt: skip
+PAIRS = {".reqnctapercluster 2": 1, "multicast::cluster": 1, "mapa.shared::cluster": 4, "mbarrier.arrive.release.cluster.shared::cluster": 4,
+         "barrier.cluster.arrive": 2, "barrier.cluster.wait": 2}  # fmt: skip
 HALVES = {**WARPGROUPS, "stmatrix.sync.aligned.m8n8.x4": 2}
 GROUPS = {"wgmma.mma_async": 24, "setmaxnreg": 2, "wgmma.wait_group": 4, "ex2.approx": 128}
 TILES = {"mma.sync": 8, "ldmatrix": 2, "cp.async.cg": 2}
@@ -40,7 +42,7 @@ FORMS = {
     "product of f16 in large tiles": (
         "g (float16[4096, 4096] x, float16[4096, 4096] w, float16[4096] b) => (float16[4096, 4096] y) "
         "{ p = MatMul (x, w) s = Add (p, b) y = Relu (s) }",
-        {"sm_80": TILES, "sm_90a": {**HALVES, "m64n256k16": 4, "setmaxnreg": 2, "cp.async.bulk.tensor": 9, "stmatrix.sync.aligned.m8n8.x4": 16}},
+        {"sm_80": TILES, "sm_90a": {**HALVES, **PAIRS, "m64n256k16": 4, "setmaxnreg": 2, "cp.async.bulk.tensor": 7, "stmatrix.sync.aligned.m8n8.x4": 16}},
     ),
     "product of bf16 by columns": (
         "g (bfloat16[n, 768] x, bfloat16[3072, 768] w, bfloat16[n, 3072] r) => (bfloat16[n, 3072] y) "
@@ -86,7 +88,7 @@ FORMS = {
     ),
     "product of f32 as two bf16 in large tiles": (
         "g (float[4096, 4096] x, float[4096, 4096] w) => (float[4096, 4096] y) { y = Gemm <transB = 1> (x, w) }",
-        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, "m64n256k16.f32.bf16.bf16": 6}},
+        {"sm_80": TILES, "sm_90a": {**WARPGROUPS, **PAIRS, "m64n256k16.f32.bf16.bf16": 6}},
         "--precision", "bf16x3",
     ),
     "convolution of f32 as two bf16": (

@@ -39,7 +39,7 @@ inline constexpr llvm::StringLiteral kPlanAttr = "nv.plan";
 inline constexpr llvm::StringLiteral kStepAttr = "nv.step";
 inline constexpr llvm::StringLiteral kThreadsAttr = "nv.threads";
 inline constexpr llvm::StringLiteral kBlocksAttr = "nv.blocks";
-/// So many neighbouring blocks are a cluster.
+/// So many neighbouring blocks are a cluster; there are whole ones only.
 inline constexpr llvm::StringLiteral kClusterAttr = "nv.cluster";
 inline constexpr llvm::StringLiteral kFailureRecordAttr = "nv.failure_record";
 inline constexpr llvm::StringLiteral kMessagesAttr = "nv.messages";

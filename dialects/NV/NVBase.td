@@ -22,8 +22,9 @@ def NV_Dialect : Dialect {
       what it computes, which the kernel's name ends in;
     - on such a loop whose iterations are blocks: `nv.threads`, how many threads
       a block has, which all run the loop's body, and `nv.blocks`, how many
-      blocks a multiprocessor is to have at once, which limits registers; 1 if
-      it isn't there;
+      blocks a multiprocessor is to have at once, which limits registers, and
+      `nv.cluster`, how many blocks that follow each other see each other's
+      shared memory; each is 1 if it isn't there;
     - on an argument of a kernel: `nv.failure_record`, the memory where a check
       that fails says so;
     - on a module of kernels: `nv.messages`, the sentences of their checks, an

@@ -124,11 +124,35 @@ verifyWarpgroups(llvm::function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult
-MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                       ProductForm form, int64_t tileM, int64_t tileN,
-                       int64_t tileK, int64_t partM, int64_t partN,
-                       int64_t stages, int64_t split, int64_t cluster) {
+static LogicalResult
+verifyCluster(llvm::function_ref<InFlightDiagnostic()> emitError,
+              ProductForm form, int64_t split, int64_t clusterM,
+              int64_t clusterN) {
+  constexpr int64_t kMost = MatmulPlanAttr::kMostOfCluster;
+  if (clusterM < 1 || clusterN < 1 || clusterM > kMost || clusterN > kMost)
+    return emitError() << "1 to " << kMost << " blocks are a cluster; got "
+                       << clusterM << "x" << clusterN;
+  if (clusterM * clusterN == 1)
+    return success();
+  if (form == ProductForm::Fma)
+    return emitError() << "clusters multiply by mma or wgmma";
+  if (form == ProductForm::Wgmma && clusterM * clusterN != 2)
+    return emitError() << "a cluster of warpgroups is two blocks, along M or "
+                          "N; got "
+                       << clusterM << "x" << clusterN;
+  if (form == ProductForm::Mma && clusterM != 1)
+    return emitError() << "the blocks that have whole rows lie along N; got "
+                       << clusterM << " along M";
+  if (form == ProductForm::Mma && clusterN % split)
+    return emitError() << "a cluster of " << clusterN
+                       << " blocks is not of tiles that " << split << " share";
+  return success();
+}
+
+LogicalResult MatmulPlanAttr::verify(
+    llvm::function_ref<InFlightDiagnostic()> emitError, ProductForm form,
+    int64_t tileM, int64_t tileN, int64_t tileK, int64_t partM, int64_t partN,
+    int64_t stages, int64_t split, int64_t clusterM, int64_t clusterN) {
   const int64_t rows = form == ProductForm::Mma ? 16 : 4;
   const int64_t cols = form == ProductForm::Mma ? 16 : 4;
   auto divides = [](int64_t size, int64_t whole) {
@@ -157,15 +181,7 @@ MatmulPlanAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "2 to 8 stages are possible; got " << stages;
   if (split < 1 || split > 64)
     return emitError() << "1 to 64 blocks can share a tile; got " << split;
-  if (cluster < 1 || cluster > kMostOfCluster)
-    return emitError() << "1 to " << kMostOfCluster
-                       << " blocks are a cluster; got " << cluster;
-  if (cluster > 1 && cluster % split)
-    return emitError() << "a cluster of " << cluster
-                       << " blocks is not of tiles that " << split << " share";
-  if (cluster > 1 && form != ProductForm::Mma)
-    return emitError() << "clusters multiply by mma";
-  return success();
+  return verifyCluster(emitError, form, split, clusterM, clusterN);
 }
 
 LogicalResult

@@ -35,13 +35,18 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
     copied there. With `split` > 1 so many blocks share the products along K of a tile, and their
     sums are added up, in this order, by a kernel of their own.
 
-    With `cluster` > 1 so many blocks, which run at the same time, have the sums of
-    whole rows, those of all `split` parts. They compute what reduces the rows, and
-    read each other's sums where these lie: in shared memory.
+    `cluster_m` x `cluster_n` blocks are a cluster: they run at the same time and
+    use each other's shared memory. With `wgmma` they are two whose tiles lie below
+    or beside each other. Both need the same tile of the right-hand side, or of the
+    left-hand side: each has one half of it copied for both (multicast). With `mma`
+    `cluster_n` blocks have the sums of whole rows, those of all `split` parts. They
+    compute what reduces the rows, and read each other's sums where these lie.
 
     ```mlir
     #nv.matmul_plan<form = mma, tile_m = 128, tile_n = 128,
         tile_k = 64, part_m = 64, part_n = 64, stages = 3>
+    #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256,
+        tile_k = 64, part_m = 64, part_n = 256, stages = 4, cluster_m = 2>
     ```
   }];
   let parameters = (ins
@@ -49,12 +54,18 @@ def NV_MatmulPlanAttr : AttrDef<NV_Dialect, "MatmulPlan"> {
     "int64_t":$tile_m, "int64_t":$tile_n, "int64_t":$tile_k,
     "int64_t":$part_m, "int64_t":$part_n, "int64_t":$stages,
     DefaultValuedParameter<"int64_t", "1">:$split,
-    DefaultValuedParameter<"int64_t", "1">:$cluster
+    DefaultValuedParameter<"int64_t", "1">:$cluster_m,
+    DefaultValuedParameter<"int64_t", "1">:$cluster_n
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    bool hasClusters() const { return getCluster() > 1; }
+    /// Blocks of a cluster.
+    int64_t countCluster() const { return getClusterM() * getClusterN(); }
+    /// Whether the blocks of a cluster have the sums of whole rows.
+    bool hasWholeRows() const { return isMma() && countCluster() > 1; }
+    /// Whether they have tiles copied for each other.
+    bool sharesTiles() const { return isWgmma() && countCluster() > 1; }
     bool isMma() const { return getForm() == ProductForm::Mma; }
     bool isWgmma() const { return getForm() == ProductForm::Wgmma; }
     /// Threads of a block that multiply.

@@ -1,5 +1,6 @@
 """Convolutions of 16 bits, and what is between them, with channels last on a device."""
 
+import re
 import subprocess
 
 import numpy as np
@@ -10,8 +11,9 @@ from device_models import BUILD, run_on_device
 from onnx import numpy_helper, parser
 
 
-def check(text, feeds, weights, tolerance=2e-3, folder=None, has=()):
-    """The device's results against those of onnxruntime in f32, of the same numbers. Its kernels have these instructions."""
+def check(text, feeds, weights, tolerance=2e-3, folder=None, has=(), tiles=None):
+    """The device's results against those of onnxruntime in f32, of the same numbers. Its kernels have these instructions, and its only
+    product goes by `tiles`."""
     rng = np.random.default_rng(len(text))
     values = {}
     for name, shape in weights.items():
@@ -24,12 +26,22 @@ def check(text, feeds, weights, tolerance=2e-3, folder=None, has=()):
         for name, value in values.items():
             model.graph.initializer.append(numpy_helper.from_array(value if kind == "float16" else value.astype(np.float32), name))
         models.append(model)
-    if has:
+
+    def run_tool(command, *options):
         onnx.save(models[0], folder / "model.onnx")
-        tool = [BUILD / "bin" / "sardonyx", "compile", folder / "model.onnx", "--device", "sm_90a", "--to", "ptx"]
-        ptx = subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+        tool = [BUILD / "bin" / "sardonyx", command, folder / "model.onnx", "--device", "sm_90a", *options]
+        return subprocess.run(tool, check=True, capture_output=True, text=True).stdout
+
+    settings = {}
+    if tiles:
+        plan, count = re.subn(r"#nv\.matmul_plan<[^>]*>", f"#nv.matmul_plan<{tiles}>", run_tool("plan"))
+        assert count == 1, plan
+        (folder / "plan").write_text(plan)
+        settings["plan"] = str(folder / "plan")
+    if has:
+        ptx = run_tool("compile", "--to", "ptx", *(["--plan", settings["plan"]] if tiles else []))
         assert all(word in ptx for word in has), has
-    (given,) = run_on_device(models[0], [inputs])
+    (given,) = run_on_device(models[0], [inputs], **settings)
     wide = {name: value.astype(np.float32) for name, value in inputs.items()}
     expected = onnxruntime.InferenceSession(models[1].SerializeToString()).run(None, wide)
     for a, b in zip(given, expected):
@@ -71,12 +83,15 @@ WIDE = [
 
 
 @pytest.mark.parametrize("image, filters, attributes", WIDE, ids=range(len(WIDE)))
-def test_conv_by_warpgroups(image, filters, attributes, tmp_path):
-    """Windows that TMA finds (im2col), of open numbers of images."""
+@pytest.mark.parametrize("cluster", [None, "cluster_m = 2", "cluster_n = 2"])
+def test_conv_by_warpgroups(image, filters, attributes, cluster, tmp_path):
+    """Windows that TMA finds (im2col), of open numbers of images, for two blocks at once where they are clusters."""
     sizes = ", ".join("n" if i == 0 else str(size) for i, size in enumerate(image))
     sides = ", ".join("n" if i == 0 else str(filters[0]) if i == 1 else f"s{i}" for i in range(len(image)))
     text = f"m (half[{sizes}] x) => (half[{sides}] y) {{ c = Conv<{attributes}>(x, w, b)  y = Relu(c) }}"
-    check(text, {"x": image}, {"w": filters, "b": filters[:1]}, folder=tmp_path, has=["wgmma.mma_async"])
+    tiles = cluster and f"form = wgmma, tile_m = 64, tile_n = 16, tile_k = 64, part_m = 64, part_n = 16, stages = 3, {cluster}"
+    has = ["wgmma.mma_async"] + ["multicast::cluster"] * bool(cluster)
+    check(text, {"x": image}, {"w": filters, "b": filters[:1]}, folder=tmp_path, has=has, tiles=tiles)
 
 
 def test_a_residual_network():

@@ -51,13 +51,14 @@ def kernels_of(text):
 
 
 def test_what_is_timed(files):
-    """All forms, all sizes of tiles, and blocks that share them."""
+    """All forms, all sizes of tiles, blocks that share them, and clusters along a side of several tiles."""
     plans = [plan for kernel in kernels_of(tool(files, "plan", "--device", "sm_90a", "--others")).values() for plan in kernel]
     for part in ("matmul_plan<form = wgmma, tile_m = 128, tile_n = 128", "matmul_plan<form = wgmma, tile_m = 64, tile_n = 64", "matmul_plan<form = mma, tile_m = 16",
                  "attention_plan<form = wgmma, queries = 128, keys = 128>", "attention_plan<form = wgmma, queries = 64, keys = 64>",
                  "attention_plan<form = mma, queries = 64, keys = 64>"):  # fmt: skip
         assert any(part in plan for plan in plans), part
     assert len(set(plans)) > 30
+    assert any("cluster_m = 2" in plan for plan in plans) and not any("cluster_n = 2" in plan for plan in plans)
     older = tool(files, "plan", "--device", "sm_80", "--others")
     assert "wgmma" not in older and "form = mma, queries = 16" in older
 

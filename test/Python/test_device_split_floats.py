@@ -56,8 +56,8 @@ def check(y, x, w):
 @pytest.mark.parametrize(
     "given",
     [WARPS.format(64, 64, 32, 32, 1), WARPS.format(16, 64, 16, 16, 3), WARPS.format(128, 64, 64, 32, 2), WARPGROUPS.format(128, 256, 256, 4, 1),
-     WARPGROUPS.format(64, 40, 40, 4, 2), WARPGROUPS.format(64, 64, 64, 2, 1)],
-    ids=["64x64", "16x64", "128x64", "groups128x256", "groups64x40", "groups64x64"],
+     WARPGROUPS.format(64, 40, 40, 4, 2), WARPGROUPS.format(64, 64, 64, 2, "1, cluster_m = 2"), WARPGROUPS.format(64, 40, 40, 3, "2, cluster_n = 2")],
+    ids=["64x64", "16x64", "128x64", "groups128x256", "groups64x40", "below64x64", "beside64x40"],
 )  # fmt: skip
 def test_tiles(transposed, given, tmp_path):
     w = normal(264, 200)

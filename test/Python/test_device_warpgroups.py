@@ -1,5 +1,5 @@
-"""Products by warpgroups, of tiles that the hardware copies (wgmma, TMA), on a CUDA device of compute capability 9.0, which
-libsdx-fakecuda.so stands for, against numpy."""
+"""Products by warpgroups, of tiles that the hardware copies (wgmma, TMA), to two blocks at once where they are clusters, on a CUDA
+device of compute capability 9.0, which libsdx-fakecuda.so stands for, against numpy."""
 
 import re
 import subprocess
@@ -16,8 +16,17 @@ TYPES = {"f16": (np.float16, TensorProto.FLOAT16, 2**-11), "bf16": (ml_dtypes.bf
 ROWS = [130, 7, 300, 64, 64, 64]
 
 
-def plan(m, n, stages, split=1, k=64):
-    return f"#nv.matmul_plan<form = wgmma, tile_m = {m}, tile_n = {n}, tile_k = {k}, part_m = 64, part_n = {n}, stages = {stages}, split = {split}>"
+# Two blocks are a cluster, below or beside each other.
+BELOW, BESIDE = "cluster_m = 2", "cluster_n = 2"
+
+
+def plan(m, n, stages, split=1, cluster="cluster_m = 1", k=64):
+    sizes = f"tile_m = {m}, tile_n = {n}, tile_k = {k}, part_m = 64, part_n = {n}, stages = {stages}, split = {split}"
+    return f"#nv.matmul_plan<form = wgmma, {sizes}, {cluster}>"
+
+
+def spell(tile):
+    return "x".join(str(part).replace(" = ", "") for part in tile) if tile else "chosen"
 
 
 def numbers(shape, dtype):
@@ -108,8 +117,10 @@ def ptx_of(model, folder, sm, *options):
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(
-    "tile", [(128, 256, 4), (128, 128, 6), (64, 64, 6), (64, 64, 3, 3), (128, 64, 2, 2)], ids=lambda tile: "x".join(map(str, tile))
-)
+    "tile",
+    [(128, 256, 4), (128, 128, 6), (64, 64, 6), (64, 64, 3, 3), (128, 64, 2, 2), (128, 256, 4, 1, BELOW), (128, 64, 3, 2, BESIDE), (64, 128, 2, 3, BELOW)],
+    ids=spell,
+)  # fmt: skip
 def test_tiles(kind, transposed, tile, tmp_path):
     """Sizes that are no multiples of tiles, of all numbers of rows, more steps than stages, and blocks that share a tile."""
     check(kind, product(kind, 456, 328, transposed, "bias relu residual"), "bias relu residual", given=plan(*tile), folder=tmp_path)
@@ -120,7 +131,16 @@ def test_narrow_tiles(tmp_path):
     check("f16", product("f16", 264, 40, True), given=plan(64, 40, 4, 2), folder=tmp_path)
 
 
-@pytest.mark.parametrize("tile", [(128, 64, 3), (64, 64, 6), (64, 64, 4, 2)], ids=lambda tile: "x".join(map(str, tile)))
+@pytest.mark.parametrize("cluster", [BELOW, BESIDE])
+@pytest.mark.parametrize("k", [40, 520])
+def test_narrow_tiles_that_blocks_share(cluster, k, tmp_path):
+    """Parts of few rows; fewer steps than stages."""
+    check("f16", product("f16", k, 72, True), rows=[130, 7], given=plan(64, 48, 3, 1, cluster), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "tile", [(128, 64, 3), (64, 64, 6), (64, 64, 4, 2), (128, 64, 3, 1, BESIDE), (64, 128, 3, 1, BELOW), (64, 64, 4, 2, BESIDE)], ids=spell
+)
 def test_many_tiles(tile, tmp_path):
     """Blocks go from tile to tile where there are more of them than run at a time: copies for the next one are under way then."""
     ends = "bias relu residual"
@@ -167,17 +187,19 @@ def test_results(kind):
 
 
 @pytest.mark.parametrize("columns", [251, 254, 44])
-@pytest.mark.parametrize("split", [1, 2])
-def test_rows_that_no_copy_begins_at(columns, split, tmp_path):
-    check("f16", product("f16", 264, columns, True), rows=[130], given=plan(64, 64, 3, split), folder=tmp_path)
+@pytest.mark.parametrize("tile", [(64, 64, 3), (64, 64, 3, 2), (64, 64, 3, 1, BELOW), (64, 64, 3, 2, BESIDE)], ids=spell)
+def test_rows_that_no_copy_begins_at(columns, tile, tmp_path):
+    check("f16", product("f16", 264, columns, True), rows=[130], given=plan(*tile), folder=tmp_path)
 
 
 @pytest.mark.parametrize("weights", [(), (3,)], ids=["one", "each"])
-def test_batches(weights):
-    check("f16", product("f16", 136, 200, batch=(3,), weights=weights), batch=(3,), rows=[65, 20, 20, 20])
+@pytest.mark.parametrize("tile", [None, (64, 128, 3, 1, BELOW), (64, 64, 3, 1, BESIDE)], ids=spell)
+def test_batches(weights, tile, tmp_path):
+    made = product("f16", 136, 200, batch=(3,), weights=weights)
+    check("f16", made, batch=(3,), rows=[65, 20, 20, 20], given=tile and plan(*tile), folder=tmp_path)
 
 
-@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 40, 4, 2)])
+@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 40, 4, 2), (128, 256, 4, 1, BELOW), (64, 40, 4, 2, BESIDE)], ids=spell)
 def test_tf32(tile, tmp_path):
     """Weights of f32 are transposed for it, both operands rounded to 11 bits."""
     x, w = numbers((70, 264), np.float32), numbers((264, 200), np.float32)
@@ -200,7 +222,9 @@ SPELLED = {"u8": "uint8", "i8": "int8"}
 
 
 @pytest.mark.parametrize("kinds", [("u8", "i8"), ("i8", "i8"), ("u8", "u8"), ("i8", "u8")], ids="-".join)
-@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 64, 4, 3), (64, 24, 4)], ids=lambda tile: "x".join(map(str, tile)) if tile else "chosen")
+@pytest.mark.parametrize(
+    "tile", [None, (128, 256, 4), (64, 64, 4, 3), (64, 24, 4), (128, 256, 4, 1, BELOW), (64, 24, 4, 1, BESIDE), (64, 64, 4, 2, BELOW)], ids=spell
+)
 def test_bytes(kinds, tile, tmp_path):
     """Sums of 32 bits are exact, whichever signs and zero points the operands have."""
     k, n = 464, 248
@@ -259,7 +283,7 @@ BYTE_FLOATS = {ml_dtypes.float8_e4m3fn: TensorProto.FLOAT8E4M3FN, ml_dtypes.floa
 
 
 @pytest.mark.parametrize("dtype", BYTE_FLOATS, ids=lambda dtype: dtype.__name__)
-@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 64, 3, 2)], ids=lambda tile: "x".join(map(str, tile)) if tile else "chosen")
+@pytest.mark.parametrize("tile", [None, (128, 256, 4), (64, 64, 3, 2), (64, 64, 3, 2, BELOW), (64, 64, 3, 1, BESIDE)], ids=spell)
 @pytest.mark.parametrize("scales", ["one", "columns", "rows", "batch"])
 def test_byte_floats(dtype, tile, scales, tmp_path):
     """Both operands dequantised, with one scale or one of each row and column: multiplied as they are, and scaled afterwards."""
@@ -315,6 +339,17 @@ def test_what_is_chosen(tmp_path):
         text = ptx_of(model[0], tmp_path, sm)
         assert "wgmma" not in text and "mma.sync" in text, (sm, model[0])
     check("f16", product("f16", 508, 256), rows=[33])
+
+
+@pytest.mark.parametrize("rows, isPair", [(4096, True), (128 * 7, True), (128 * 5, False), (512, False), ("m", False)])
+def test_which_blocks_are_clusters(rows, isPair, tmp_path):
+    """Where there is work for all multiprocessors, and no round of tiles more for a last row of a single one."""
+    model = parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 21]> g (float16[{rows}, 768] x, float16[768, 3072] w) => (float16[{rows}, 3072] y) {{ y = MatMul (x, w) }}'
+    )
+    text = ptx_of(model, tmp_path, "sm_90a")
+    for part in (".reqnctapercluster 2", "multicast::cluster", "mbarrier.arrive.release.cluster.shared::cluster"):
+        assert (part in text) == isPair, part
 
 
 def test_products_after_each_other():

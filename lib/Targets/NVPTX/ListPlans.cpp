@@ -55,10 +55,7 @@ static void listProductPlans(Operation *op, TargetAttr target,
     for (int64_t split : kSplits) {
       if (split > mostSplits(op, tiles, target))
         break;
-      auto plan = MatmulPlanAttr::get(
-          op->getContext(), tiles.getForm(), tiles.getTileM(), tiles.getTileN(),
-          tiles.getTileK(), tiles.getPartM(), tiles.getPartN(),
-          tiles.getStages(), split, /*cluster=*/1);
+      const MatmulPlanAttr plan = withSplit(tiles, split);
       if (whyNot(op, plan, target).empty())
         plans.push_back(plan);
     }

@@ -58,9 +58,7 @@ static SmallVector<scf::ParallelOp> findLoops(func::FuncOp kernel) {
     return {};
   for (Operation &op : kernel.front()) {
     if (auto loop = dyn_cast<scf::ParallelOp>(op)) {
-      // A cluster's blocks begin at a multiple of its size.
-      if (!loop->hasAttr(kThreadsAttr) || loop->hasAttr(kClusterAttr) ||
-          loop.getNumLoops() != 1 ||
+      if (!loop->hasAttr(kThreadsAttr) || loop.getNumLoops() != 1 ||
           !isConstantIntValue(loop.getLowerBound()[0], 0) ||
           !isConstantIntValue(loop.getStep()[0], 1))
         return {};
@@ -92,6 +90,7 @@ static bool canMerge(func::FuncOp one, func::FuncOp other) {
   for (auto [loop, with] : llvm::zip_equal(loops, others))
     if (loop->getAttr(kThreadsAttr) != with->getAttr(kThreadsAttr) ||
         loop->getAttr(kBlocksAttr) != with->getAttr(kBlocksAttr) ||
+        loop->getAttr(kClusterAttr) != with->getAttr(kClusterAttr) ||
         !isShort(loop) || !isShort(with))
       return false;
   return true;
@@ -174,8 +173,10 @@ private:
     scf::ParallelOp loop = startBlocks(
         b, total, first->getAttrOfType<IntegerAttr>(kThreadsAttr).getInt(),
         name ? name.getValue() : "loop");
-    if (Attribute blocks = first->getAttr(kBlocksAttr))
-      loop->setAttr(kBlocksAttr, blocks);
+    // Blocks of a loop are whole clusters: so are those of all loops.
+    for (StringRef attribute : {kBlocksAttr, kClusterAttr})
+      if (Attribute count = first->getAttr(attribute))
+        loop->setAttr(attribute, count);
     const SmallVector<Branch> branches = findBranches();
     emitBranches(step, branches, loop.getInductionVars()[0]);
     if (branches.size() > 1)

@@ -35,18 +35,28 @@ module attributes {nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 6
 
 // -----
 
-// expected-error @below {{1 to 8 blocks are a cluster; got 12}}
-module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, cluster = 12>} {}
+// expected-error @below {{1 to 8 blocks are a cluster; got 1x12}}
+module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, cluster_n = 12>} {}
 
 // -----
 
 // expected-error @below {{a cluster of 6 blocks is not of tiles that 4 share}}
-module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, split = 4, cluster = 6>} {}
+module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, split = 4, cluster_n = 6>} {}
 
 // -----
 
-// expected-error @below {{clusters multiply by mma}}
-module attributes {nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 4, stages = 2, cluster = 2>} {}
+// expected-error @below {{the blocks that have whole rows lie along N; got 2 along M}}
+module attributes {nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 64, tile_k = 64, part_m = 16, part_n = 16, stages = 4, cluster_m = 2>} {}
+
+// -----
+
+// expected-error @below {{a cluster of warpgroups is two blocks, along M or N; got 2x2}}
+module attributes {nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 4, cluster_m = 2, cluster_n = 2>} {}
+
+// -----
+
+// expected-error @below {{clusters multiply by mma or wgmma}}
+module attributes {nv.plan = #nv.matmul_plan<form = fma, tile_m = 64, tile_n = 64, tile_k = 16, part_m = 4, part_n = 4, stages = 2, cluster_n = 2>} {}
 
 // -----
 

@@ -28,7 +28,7 @@
 // OUTLINE-SAME: nvvm.cluster_dim = array<i32: 4, 1, 1>
 module attributes {sdx.target = #nv.target<sm = 90>} {
 func.func private @k0(%x: memref<40x512xf16, #gpu.address_space<global>>, %w: memref<512x256xf16, #gpu.address_space<global>>, %y: memref<40x256xf32, #gpu.address_space<global>>) attributes {sdx.kernel,
-    nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 128, tile_k = 64, part_m = 16, part_n = 32, stages = 4, split = 2, cluster = 4>} {
+    nv.plan = #nv.matmul_plan<form = mma, tile_m = 32, tile_n = 128, tile_k = 64, part_m = 16, part_n = 32, stages = 4, split = 2, cluster_n = 4>} {
   %0 = bufferization.to_tensor %x restrict : memref<40x512xf16, #gpu.address_space<global>> to tensor<40x512xf16>
   %1 = bufferization.to_tensor %w restrict : memref<512x256xf16, #gpu.address_space<global>> to tensor<512x256xf16>
   %zero = arith.constant 0.0 : f32

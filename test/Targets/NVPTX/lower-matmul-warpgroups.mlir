@@ -168,3 +168,49 @@ func.func private @k3(%a: !x, %w: !w, %c: !y) attributes {sdx.kernel,
   return
 }
 }
+
+// -----
+
+!u = memref<256x128xf16, #gpu.address_space<global>>
+!v = memref<128x128xf16, #gpu.address_space<global>>
+!p = memref<256x128xf32, #gpu.address_space<global>>
+
+// Two blocks below each other are a cluster. Each copies the box of its own rows
+// of the left-hand side, and half of the right-hand side's boxes for both, when
+// the warpgroups of both have told that a stage is free. All threads of both meet
+// when the barriers are made, and at the end.
+// CHECK-LABEL: func private @pair
+// CHECK: %[[LHS:.*]] = nv.tensor_map %arg0 {{.*}} box [64, 128] swizzle 128
+// CHECK: %[[RHS:.*]] = nv.tensor_map %arg1 {{.*}} box [64, 64] swizzle 128
+// CHECK: scf.parallel (%{{.*}}) = (%{{.*}}) to (%c2{{.*}})
+// CHECK: arith.constant 1 : i32
+// CHECK: nvvm.mbarrier.init
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : i32
+// CHECK: nvvm.mbarrier.init %{{.*}}, %[[FOUR]]
+// CHECK: nvvm.fence.mbarrier.init
+// CHECK-NOT: gpu.barrier
+// CHECK: nvvm.cluster.arrive {aligned}
+// CHECK-NEXT: nvvm.cluster.wait {aligned}
+// CHECK: wgmma.wait_group.sync.aligned 1
+// CHECK-COUNT-2: nvvm.mapa %{{.*}} : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK: nvvm.mbarrier.arrive.expect_tx
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[LHS]],
+// CHECK-NOT: multicast
+// CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[RHS]], {{.*}} multicast_mask = %{{.*}}
+// CHECK-NOT: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK: nvvm.cluster.arrive{{$}}
+// CHECK-NEXT: nvvm.cluster.wait{{$}}
+// CHECK: nv.cluster = 2 : i64
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @pair(%a: !u, %b: !v, %c: !p) attributes {sdx.kernel,
+    nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 128, tile_k = 64, part_m = 64, part_n = 128, stages = 2, cluster_m = 2>} {
+  %zero = arith.constant 0.0 : f32
+  %ta = bufferization.to_tensor %a restrict : !u to tensor<256x128xf16>
+  %tb = bufferization.to_tensor %b restrict : !v to tensor<128x128xf16>
+  %e = tensor.empty() : tensor<256x128xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<256x128xf32>) -> tensor<256x128xf32>
+  %r = sdx.matmul ins(%ta, %tb : tensor<256x128xf16>, tensor<128x128xf16>) outs(%z : tensor<256x128xf32>) -> tensor<256x128xf32>
+  bufferization.materialize_in_destination %r in restrict writable %c : (tensor<256x128xf32>, !p) -> ()
+  return
+}
+}

@@ -176,3 +176,33 @@ func.func @main(%x: memref<32xf32, #device>) {
   sdx.call @k1_half(%c : memref<32xf32, #device>) outs(%d : memref<32xf32, #device>)
   return
 }
+
+// -----
+
+#device = #gpu.address_space<global>
+
+// Clusters of one kernel are followed by those of the other.
+// CHECK-LABEL: func.func private @k0_copy_x2(
+// CHECK: nv.cluster = 2 : i64, nv.step = "copy", nv.threads = 32
+func.func private @k0_copy(%x: memref<64xf32, #device>, %y: memref<64xf32, #device>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c32 = arith.constant 32 : index
+  scf.parallel (%b) = (%c0) to (%c2) step (%c1) {
+    %t = gpu.thread_id x
+    %0 = arith.muli %b, %c32 : index
+    %i = arith.addi %0, %t : index
+    %v = memref.load %x[%i] : memref<64xf32, #device>
+    memref.store %v, %y[%i] : memref<64xf32, #device>
+    scf.reduce
+  } {nv.cluster = 2 : i64, nv.step = "copy", nv.threads = 32 : i64}
+  return
+}
+func.func @main(%x: memref<64xf32, #device>, %v: memref<64xf32, #device>) {
+  %y = sdx.output_buffer 0 () : memref<64xf32, #device>
+  sdx.call @k0_copy(%x : memref<64xf32, #device>) outs(%y : memref<64xf32, #device>)
+  %z = sdx.output_buffer 1 () : memref<64xf32, #device>
+  sdx.call @k0_copy(%v : memref<64xf32, #device>) outs(%z : memref<64xf32, #device>)
+  return
+}

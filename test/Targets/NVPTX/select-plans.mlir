@@ -139,17 +139,17 @@ module attributes {sdx.target = #nv.target<sm = 80>} {
 // -----
 
 // From compute capability 9.0 on warpgroups multiply: large tiles where they
-// are enough for the device and K is long, else small ones, which few blocks
-// share.
+// are enough for the device and K is long, two of them a cluster, else small
+// ones, which few blocks share.
 module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
   // CHECK-LABEL: func @warpgroups
-  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 64, part_m = 64, part_n = 256, stages = 4>
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 64, part_m = 64, part_n = 256, stages = 4, cluster_m = 2>
   func.func @warpgroups(%x: tensor<4096x4096xf16>, %w: tensor<4096x4096xf16>, %z: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {sdx.kernel} {
     %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf16>, tensor<4096x4096xf16>) outs(%z : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
     return %r : tensor<4096x4096xf32>
   }
   // CHECK-LABEL: func @short
-  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 128, {{.*}}stages = 6>
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 128, {{.*}}stages = 6, cluster_m = 2>
   func.func @short(%x: tensor<4096x768xbf16>, %w: tensor<768x3072xbf16>, %z: tensor<4096x3072xf32>) -> tensor<4096x3072xf32> attributes {sdx.kernel} {
     %r = sdx.matmul ins(%x, %w : tensor<4096x768xbf16>, tensor<768x3072xbf16>) outs(%z : tensor<4096x3072xf32>) -> tensor<4096x3072xf32>
     return %r : tensor<4096x3072xf32>
@@ -173,7 +173,7 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
     return %r : tensor<128x768xf32>
   }
   // CHECK-LABEL: func @rounded
-  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 32, {{.*}}stages = 4>
+  // CHECK-SAME: nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 128, tile_n = 256, tile_k = 32, {{.*}}stages = 4, cluster_m = 2>
   func.func @rounded(%x: tensor<4096x4096xf32>, %w: tensor<4096x4096xf32>, %z: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> attributes {sdx.kernel} {
     %r = sdx.matmul ins(%x, %w : tensor<4096x4096xf32>, tensor<4096x4096xf32>) outs(%z : tensor<4096x4096xf32>) {nv.tf32, transposed} -> tensor<4096x4096xf32>
     return %r : tensor<4096x4096xf32>
@@ -394,5 +394,41 @@ module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
       -> tensor<128x768xf32> attributes {sdx.kernel, nv.together = 3 : i64} {
     %r = sdx.matmul ins(%x, %w : tensor<128x768xf16>, tensor<768x768xf16>) outs(%z : tensor<128x768xf32>) -> tensor<128x768xf32>
     return %r : tensor<128x768xf32>
+  }
+}
+
+// -----
+
+// In a last row of single tiles one block of a cluster has nothing to do: there
+// are none where that took another round of tiles, or the number of rows is open.
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // CHECK-LABEL: func @three_rows
+  // CHECK-SAME: stages = 6>
+  func.func @three_rows(%x: tensor<384x512xf16>, %w: tensor<512x16384xf16>, %z: tensor<384x16384xf32>) -> tensor<384x16384xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<384x512xf16>, tensor<512x16384xf16>) outs(%z : tensor<384x16384xf32>) -> tensor<384x16384xf32>
+    return %r : tensor<384x16384xf32>
+  }
+  // CHECK-LABEL: func @seven_rows
+  // CHECK-SAME: stages = 6, cluster_m = 2>
+  func.func @seven_rows(%x: tensor<896x768xf16>, %w: tensor<768x3072xf16>, %z: tensor<896x3072xf32>) -> tensor<896x3072xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<896x768xf16>, tensor<768x3072xf16>) outs(%z : tensor<896x3072xf32>) -> tensor<896x3072xf32>
+    return %r : tensor<896x3072xf32>
+  }
+  // CHECK-LABEL: func @open
+  // CHECK-SAME: stages = 6>
+  func.func @open(%x: tensor<?x512xf16>, %w: tensor<512x16384xf16>, %z: tensor<?x16384xf32>) -> tensor<?x16384xf32> attributes {sdx.kernel} {
+    %r = sdx.matmul ins(%x, %w : tensor<?x512xf16>, tensor<512x16384xf16>) outs(%z : tensor<?x16384xf32>) -> tensor<?x16384xf32>
+    return %r : tensor<?x16384xf32>
+  }
+}
+
+// -----
+
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+  // expected-error@+1 {{of kernel 'parts' does not fit: tile_n is a multiple of 128 where blocks share the right-hand side}}
+  func.func @parts(%x: tensor<512x512xf16>, %w: tensor<512x512xf16>, %z: tensor<512x512xf32>) -> tensor<512x512xf32> attributes {sdx.kernel,
+      nv.plan = #nv.matmul_plan<form = wgmma, tile_m = 64, tile_n = 64, tile_k = 64, part_m = 64, part_n = 64, stages = 4, cluster_m = 2>} {
+    %r = sdx.matmul ins(%x, %w : tensor<512x512xf16>, tensor<512x512xf16>) outs(%z : tensor<512x512xf32>) -> tensor<512x512xf32>
+    return %r : tensor<512x512xf32>
   }
 }

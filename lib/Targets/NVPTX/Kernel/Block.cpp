@@ -183,9 +183,10 @@ Value nv::loadAt(ImplicitLocOpBuilder &b, Value memref, Value index) {
   return LLVM::LoadOp::create(b, type, addressOf(b, memref, index));
 }
 
-void nv::joinCluster(ImplicitLocOpBuilder &b) {
-  NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
-  NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
+void nv::joinCluster(ImplicitLocOpBuilder &b, bool isAligned) {
+  UnitAttr aligned = isAligned ? b.getUnitAttr() : UnitAttr();
+  NVVM::ClusterArriveOp::create(b, aligned);
+  NVVM::ClusterWaitOp::create(b, aligned);
 }
 
 Value nv::loadFromCluster(ImplicitLocOpBuilder &b, Value memref, Value index,

@@ -83,8 +83,9 @@ mlir::Value loadAt(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                    mlir::Value index);
 
 /// Waits until all threads of the blocks of a cluster are here. What they have
-/// written to shared memory before each of them reads afterwards.
-void joinCluster(mlir::ImplicitLocOpBuilder &b);
+/// written to shared memory before each of them reads afterwards. `isAligned`:
+/// the threads of a warp come together.
+void joinCluster(mlir::ImplicitLocOpBuilder &b, bool isAligned = true);
 
 /// Element `index`, counted from the first, of what is in block number `rank`
 /// of the cluster where the shared memory `memref` is in this one.

@@ -74,6 +74,26 @@ void nv::arriveWhere(ImplicitLocOpBuilder &b, Value condition,
   NVVM::MBarrierArriveOp::create(b, b.getI64Type(), barrier(), Value());
 }
 
+static LLVM::LLVMPointerType clusterPointer(ImplicitLocOpBuilder &b) {
+  return LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+}
+
+void nv::arriveAtAllWhere(ImplicitLocOpBuilder &b, Value condition,
+                          int64_t blocks, llvm::function_ref<Value()> barrier) {
+  auto some = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(some.thenYield());
+  Value own = barrier();
+  for (int64_t block = 0; block < blocks; ++block) {
+    Value of = NVVM::MapaOp::create(b, clusterPointer(b), own, word(b, block));
+    NVVM::MBarrierArriveOp::create(b, TypeRange(), of, Value(),
+                                   NVVM::MemScopeKind::CLUSTER,
+                                   /*relaxed=*/false);
+  }
+}
+
 Value nv::isOfFirstGroups(ImplicitLocOpBuilder &b, Value thread,
                           int64_t groups) {
   Indices i(b);
@@ -93,7 +113,7 @@ Value nv::isFirstOfGroup(ImplicitLocOpBuilder &b, Value thread) {
 }
 
 void nv::copyBox(ImplicitLocOpBuilder &b, const MappedSource &source, Value row,
-                 Value col, Value to, Value barrier) {
+                 Value col, Value to, Value barrier, int64_t blocks) {
   const MappedSource::Place place = source.find(b, row, col);
   SmallVector<Value> coordinates, offsets;
   for (Value coordinate : place.coordinates)
@@ -101,13 +121,13 @@ void nv::copyBox(ImplicitLocOpBuilder &b, const MappedSource &source, Value row,
   for (Value offset : place.offsets)
     offsets.push_back(
         b.createOrFold<arith::IndexCastOp>(b.getI16Type(), offset));
-  auto cluster = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  to = LLVM::AddrSpaceCastOp::create(b, cluster, to);
+  Value mask;
+  if (blocks > 1)
+    mask = arith::ConstantIntOp::create(b, (int64_t(1) << blocks) - 1, 16);
+  to = LLVM::AddrSpaceCastOp::create(b, clusterPointer(b), to);
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      b, to, source.map, coordinates, barrier, offsets,
-      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+      b, to, source.map, coordinates, barrier, offsets, mask,
+      /*l2CacheHint=*/Value(),
       offsets.empty() ? NVVM::TMALoadMode::TILE : NVVM::TMALoadMode::IM2COL,
       /*isCTAOnly=*/false, NVVM::CTAGroupKindAttr(),
       /*predicate=*/Value());

@@ -74,6 +74,12 @@ void waitFor(mlir::ImplicitLocOpBuilder &b, mlir::Value barrier,
 void arriveWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
                  llvm::function_ref<mlir::Value()> barrier);
 
+/// The same at the barriers of all blocks of a cluster of so many that lie
+/// where this one does.
+void arriveAtAllWhere(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+                      int64_t blocks,
+                      llvm::function_ref<mlir::Value()> barrier);
+
 /// Whether `thread` is of the first `groups` warpgroups.
 mlir::Value isOfFirstGroups(mlir::ImplicitLocOpBuilder &b, mlir::Value thread,
                             int64_t groups);
@@ -82,10 +88,11 @@ mlir::Value isOfFirstGroups(mlir::ImplicitLocOpBuilder &b, mlir::Value thread,
 mlir::Value isFirstOfGroup(mlir::ImplicitLocOpBuilder &b, mlir::Value thread);
 
 /// Has the box at (row, col) of a matrix copied to the address `to`; `barrier`
-/// counts its bytes.
+/// counts its bytes. With `blocks` > 1 so many blocks of the cluster have a
+/// copy, whose bytes a barrier of theirs counts, where these lie here.
 void copyBox(mlir::ImplicitLocOpBuilder &b, const MappedSource &source,
              mlir::Value row, mlir::Value col, mlir::Value to,
-             mlir::Value barrier);
+             mlir::Value barrier, int64_t blocks = 1);
 
 /// The descriptor of a tile of swizzled rows in shared memory, `byte` from the
 /// beginning of `bytes`. Along K rows follow each other; across it (`boxRows`)

@@ -113,7 +113,7 @@ static bool canReduceSums(func::FuncOp kernel) {
     results.push_back(output.tensor);
   std::optional<MatmulPlanAttr> plan =
       choosePlan(op, getTargetOrDefault(kernel));
-  return plan && (plan->getSplit() > 1 || plan->hasClusters()) &&
+  return plan && (plan->getSplit() > 1 || plan->hasWholeRows()) &&
          points.canEvaluate(op.getInit()) && rows.isPossible(results);
 }
 

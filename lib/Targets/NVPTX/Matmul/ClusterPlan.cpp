@@ -1,4 +1,4 @@
-//===- ClusterPlan.cpp - Which products reduce their rows -----------------===//
+//===- ClusterPlan.cpp - Which blocks of a product are clusters -----------===//
 //
 // Part of Sardonyx, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,6 +13,10 @@
 // clock, so of two plans in one wave of blocks that one is faster by which a
 // block reads less, as long as it does not cost the kernel of rows: that takes
 // as long as some bytes of a block.
+//
+// Where all multiprocessors have large tiles of their own, they read most of
+// what that cache gives. Two blocks with tiles below each other have the same
+// tile of the right-hand side, and each reads half of it for both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,9 +38,10 @@ static constexpr int64_t kStages = 4;
 static constexpr int64_t kColumns[] = {64, 128, 192, 256};
 /// The fewest steps along K that are worth a block.
 static constexpr int64_t kFewestSteps = 4;
-/// What a multiprocessor reads of the L2 cache, 64 bytes in a clock, in the
-/// 1.2 µs that a kernel takes to start and to read rows which the one before it
-/// has written.
+/// What a multiprocessor reads of the L2 cache in a clock at most.
+static constexpr int64_t kBytesOfClock = 64;
+/// The same in the 1.2 µs that a kernel takes to start and to read rows which
+/// the one before it has written.
 static constexpr int64_t kBytesOfKernel = 128 * 1024;
 
 bool nv::hasRows(func::FuncOp kernel) {
@@ -65,10 +70,24 @@ static int64_t countBytes(MatmulPlanAttr plan, int64_t steps) {
          llvm::divideCeil(steps, plan.getSplit());
 }
 
+/// The parts of a tile that blocks share are whole boxes, or boxes of whole
+/// eight rows.
+static std::string whyNoSharers(const ProductTypes &types,
+                                MatmulPlanAttr plan) {
+  const int64_t part = types.transposed ? 8 : kMapRowBytes / types.rhsBytes();
+  const int64_t columns = plan.getClusterM() * part;
+  return plan.getTileN() % columns == 0
+             ? ""
+             : "tile_n is a multiple of " + std::to_string(columns) +
+                   " where blocks share the right-hand side";
+}
+
 std::string nv::whyNoClusters(Operation *op, MatmulPlanAttr plan,
                               TargetAttr target) {
   if (!target.hasClusters())
     return "blocks of " + target.getChip() + " read their own memory only";
+  if (plan.isWgmma())
+    return whyNoSharers(getProductTypes(op), plan);
   auto matmul = dyn_cast<sdx::MatmulOp>(op);
   auto kernel = op->getParentOfType<func::FuncOp>();
   if (!matmul || matmul.isBatched() ||
@@ -78,7 +97,7 @@ std::string nv::whyNoClusters(Operation *op, MatmulPlanAttr plan,
            "sizes";
   const int64_t tiles = llvm::divideCeil(
       matmul.getInit().getType().getDimSize(1), plan.getTileN());
-  if (plan.getCluster() != tiles * plan.getSplit())
+  if (plan.getClusterN() != tiles * plan.getSplit())
     return "the blocks that have a row are " +
            std::to_string(tiles * plan.getSplit());
   return "";
@@ -106,7 +125,7 @@ std::optional<MatmulPlanAttr> nv::findCluster(sdx::MatmulOp op,
       continue;
     auto plan = MatmulPlanAttr::get(op.getContext(), ProductForm::Mma, kRows, n,
                                     tileK, kRowsOfWarp, n / kWarpsOfRow,
-                                    kStages, split, tiles * split);
+                                    kStages, split, 1, tiles * split);
     if (!best || countBytes(plan, steps) < countBytes(*best, steps))
       best = plan;
   }
@@ -122,9 +141,50 @@ nv::chooseCluster(sdx::MatmulOp op, MatmulPlanAttr instead, TargetAttr target) {
       op.getLhs().getType().getShape().back(), plan->getTileK());
   const int64_t blocks =
       llvm::divideCeil(op.getInit().getType().getDimSize(0), kRows) *
-      plan->getCluster();
+      plan->countCluster();
   if (blocks > target.countMultiprocessors() ||
       countBytes(*plan, steps) - countBytes(instead, steps) > kBytesOfKernel)
     return std::nullopt;
   return plan;
+}
+
+static MatmulPlanAttr change(MatmulPlanAttr plan, int64_t split, int64_t m,
+                             int64_t n) {
+  return MatmulPlanAttr::get(plan.getContext(), plan.getForm(), plan.getTileM(),
+                             plan.getTileN(), plan.getTileK(), plan.getPartM(),
+                             plan.getPartN(), plan.getStages(), split, m, n);
+}
+
+MatmulPlanAttr nv::withSplit(MatmulPlanAttr plan, int64_t split) {
+  return change(plan, split, plan.getClusterM(), plan.getClusterN());
+}
+
+MatmulPlanAttr nv::withCluster(MatmulPlanAttr plan, int64_t m, int64_t n) {
+  return change(plan, plan.getSplit(), m, n);
+}
+
+/// For 128x256 sums a block reads 48 KB along 128 bytes of K, for which the
+/// tensor cores multiply for 1024 clocks: 48 bytes in a clock. In pairs each
+/// reads 32. Two blocks side by side, which would share the smaller tile, read
+/// 40.
+MatmulPlanAttr nv::chooseSharers(MatmulPlanAttr plan, const Extent &extent,
+                                 TargetAttr target) {
+  // Sums that the tensor cores multiply for along 128 bytes of K in a clock.
+  constexpr int64_t kSumsOfClock = 32;
+  const int64_t tileM = plan.getTileM(), tileN = plan.getTileN();
+  const int64_t rows = llvm::divideCeil(extent.m, tileM);
+  const int64_t items = extent.pairs * llvm::divideCeil(extent.n, tileN);
+  const int64_t multiprocessors = target.countMultiprocessors();
+  const bool isBusy = items * rows >= multiprocessors;
+  const int64_t bytes = (tileM + tileN) * kMapRowBytes;
+  const int64_t clocks = tileM * tileN / kSumsOfClock;
+  const bool readsMuch = bytes > clocks * kBytesOfClock / 2;
+  if (!extent.isKnown || tileM == kGroupRows || !isBusy || !readsMuch)
+    return plan;
+  // In a last row of a single tile one of the blocks has nothing to do.
+  const int64_t rounds = llvm::divideCeil(items * rows, multiprocessors);
+  const int64_t roundsOfPairs =
+      llvm::divideCeil(items * llvm::divideCeil(rows, 2),
+                       std::max<int64_t>(multiprocessors / 2, 1));
+  return roundsOfPairs <= rounds ? withCluster(plan, 2, 1) : plan;
 }

@@ -37,7 +37,7 @@ public:
                       getProductTypes(op), plan, body),
         matmul(op) {}
 
-  bool hasClusters() const { return plan.hasClusters(); }
+  bool hasWholeRows() const { return plan.hasWholeRows(); }
   int64_t countThreads() const { return plan.countThreads(); }
   /// Only where `condition` holds.
   void onlyIf(Value condition) { isWanted = condition; }
@@ -147,13 +147,13 @@ private:
     RowsKernel rows(llvm::to_vector(func.getOps<linalg::GenericOp>()), body);
     rows.declare(op->getResult(0),
                  [&](ImplicitLocOpBuilder &b, ValueRange index) {
-                   return product.hasClusters() ? product.loadSum(b, index)
-                                                : product.emitSum(b, index);
+                   return product.hasWholeRows() ? product.loadSum(b, index)
+                                                 : product.emitSum(b, index);
                  });
     SmallVector<Value> results;
     for (const KernelBody::Output &output : body.getOutputs())
       results.push_back(output.tensor);
-    if (product.hasClusters())
+    if (product.hasWholeRows())
       return lowerClusters(op, product, rows, body, results);
     const bool isPossible = !op.isBatched() &&
                             op.getInit().getType().hasStaticShape() &&

@@ -188,7 +188,7 @@ static MatmulPlanAttr choose(ProductForm form, const ProductTypes &types,
                                             std::max<int64_t>(most, 1));
   return MatmulPlanAttr::get(type.getContext(), form, chosen->m, chosen->n,
                              depth, chosen->partM, chosen->partN,
-                             chosen->stages, split, /*cluster=*/1);
+                             chosen->stages, split, 1, 1);
 }
 
 /// The same of tiles for warpgroups. Small ones are shared by blocks before
@@ -221,7 +221,7 @@ static MatmulPlanAttr chooseWarpgroups(Type type, int64_t pairs, int64_t m,
       std::clamp<int64_t>((wanted + blocks / 2) / blocks, 1, mostSplits);
   return MatmulPlanAttr::get(type.getContext(), ProductForm::Wgmma, chosen->m,
                              chosen->n, depth, 64, chosen->n, chosen->stages,
-                             split, /*cluster=*/1);
+                             split, 1, 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,13 +252,6 @@ ProductTypes nv::getProductTypes(Operation *op) {
   types.areSplit = op->hasAttr(kBF16x3Attr);
   return types;
 }
-
-namespace {
-/// Sizes of a product; open ones are guessed, K is 0 then.
-struct Extent {
-  int64_t pairs, m, n, k;
-};
-} // namespace
 
 static Extent getExtent(sdx::MatmulOp op) {
   ArrayRef<int64_t> result = op.getInit().getType().getShape();
@@ -300,12 +293,15 @@ static Extent getExtent(sdx::DequantMatmulOp op) {
           op.getColumns(), op.getDepth()};
 }
 
-/// What blocks multiply at a time: of all kernels that start together.
-static Extent extentOf(Operation *op) {
+Extent nv::extentOf(Operation *op) {
   Extent extent =
       llvm::TypeSwitch<Operation *, Extent>(op)
           .Case<sdx::MatmulOp, sdx::ConvOp, nv::ConvOp, sdx::DequantMatmulOp>(
               [](auto product) { return getExtent(product); });
+  extent.isKnown = llvm::all_of(op->getOperandTypes(), [](Type type) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    return !shaped || shaped.hasStaticShape();
+  });
   if (auto kernel = op->getParentOfType<func::FuncOp>())
     if (auto count = kernel->getAttrOfType<IntegerAttr>(nv::kTogetherAttr))
       extent.pairs *= std::max<int64_t>(count.getInt(), 1);
@@ -419,8 +415,10 @@ static std::optional<MatmulPlanAttr> chooseTiles(Operation *op,
   if (form == ProductForm::Wgmma && !isPossible)
     return std::nullopt;
   if (isPossible && (form == ProductForm::Wgmma || extent.m >= kLeastGroupRows))
-    return chooseWarpgroups(types.lhs, extent.pairs, extent.m, extent.n,
-                            extent.k, types.transposed, target);
+    return chooseSharers(chooseWarpgroups(types.lhs, extent.pairs, extent.m,
+                                          extent.n, extent.k, types.transposed,
+                                          target),
+                         extent, target);
   return choose(*form, types, extent.pairs, extent.m, extent.n, extent.k,
                 target);
 }
@@ -442,13 +440,14 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
   if (!form)
     return plans;
   const ProductTypes types = getProductTypes(op);
+  const Extent extent = extentOf(op);
   Type type = types.lhs;
   const int64_t bytes = type.getIntOrFloatBitWidth() / 8;
   auto add = [&](ProductForm by, int64_t depth, ArrayRef<Tiles> choices) {
     for (const Tiles &tiles : choices)
       plans.push_back(MatmulPlanAttr::get(op->getContext(), by, tiles.m,
                                           tiles.n, depth, tiles.partM,
-                                          tiles.partN, tiles.stages, 1, 1));
+                                          tiles.partN, tiles.stages, 1, 1, 1));
   };
   if (*form == ProductForm::Mma)
     add(ProductForm::Mma, kMapRowBytes / bytes, listMmaTiles(types));
@@ -457,10 +456,16 @@ SmallVector<MatmulPlanAttr> nv::listTiles(Operation *op, TargetAttr target) {
     add(ProductForm::Fma, kFmaDepth, kFewRowTiles);
   }
   if (whyNoWarpgroups(op, target).empty())
-    for (const WarpgroupTiles &tiles : kWarpgroupTiles)
-      plans.push_back(MatmulPlanAttr::get(
+    for (const WarpgroupTiles &tiles : kWarpgroupTiles) {
+      auto plan = MatmulPlanAttr::get(
           op->getContext(), ProductForm::Wgmma, tiles.m, tiles.n,
-          kMapRowBytes / bytes, kGroupRows, tiles.n, tiles.stages, 1, 1));
+          kMapRowBytes / bytes, kGroupRows, tiles.n, tiles.stages, 1, 1, 1);
+      plans.push_back(plan);
+      if (tiles.m > kGroupRows && extent.m > tiles.m)
+        plans.push_back(withCluster(plan, 2, 1));
+      if (tiles.m > kGroupRows && extent.n > tiles.n)
+        plans.push_back(withCluster(plan, 1, 2));
+    }
   return plans;
 }
 
@@ -544,7 +549,7 @@ std::string nv::whyNot(Operation *op, MatmulPlanAttr plan, TargetAttr target) {
              !(types.lhs.isF32() && plan.getForm() == ProductForm::Fma)) {
     return ("what it multiplies goes by " + stringifyProductForm(form)).str();
   }
-  if (plan.hasClusters())
+  if (plan.countCluster() > 1)
     if (std::string reason = whyNoClusters(op, plan, target); !reason.empty())
       return reason;
   // Pieces of packed weights are a step's.

@@ -47,8 +47,15 @@ int64_t reachOf(ConvOp op, int64_t dim);
 /// whose weights are unpacked to the type of the other side.
 ProductTypes getProductTypes(mlir::Operation *op);
 
-/// The tiles that are chosen for a product, or none. Where its kernel reduces
-/// its rows blocks may be in clusters.
+/// Sizes of a product; open ones are guessed, K is 0 then.
+struct Extent {
+  int64_t pairs, m, n, k;
+  bool isKnown = false; ///< Whether none is open.
+};
+/// What blocks multiply at a time: of all kernels that start together.
+Extent extentOf(mlir::Operation *op);
+
+/// The tiles that are chosen for a product, or none.
 std::optional<MatmulPlanAttr> choosePlan(mlir::Operation *op,
                                          TargetAttr target);
 /// Whether a kernel reduces anything.
@@ -60,12 +67,19 @@ std::optional<MatmulPlanAttr> findCluster(sdx::MatmulOp op, TargetAttr target);
 /// rows.
 std::optional<MatmulPlanAttr>
 chooseCluster(sdx::MatmulOp op, MatmulPlanAttr instead, TargetAttr target);
+/// The tiles of warpgroups, shared by two blocks where that is faster.
+MatmulPlanAttr chooseSharers(MatmulPlanAttr plan, const Extent &extent,
+                             TargetAttr target);
 /// Why the kernel of a product has no clusters by `plan`, the end of a
 /// sentence; empty where it has.
 std::string whyNoClusters(mlir::Operation *op, MatmulPlanAttr plan,
                           TargetAttr target);
-/// All tiles of the tables that there are for a product, in all forms; some may
-/// not fit.
+/// `plan` with so many blocks that share the products of a tile, or in clusters
+/// of so many.
+MatmulPlanAttr withSplit(MatmulPlanAttr plan, int64_t split);
+MatmulPlanAttr withCluster(MatmulPlanAttr plan, int64_t m, int64_t n);
+/// All tiles of the tables that there are for a product, in all forms and in
+/// clusters that share them; some may not fit.
 llvm::SmallVector<MatmulPlanAttr> listTiles(mlir::Operation *op,
                                             TargetAttr target);
 /// The most blocks that share a tile of `plan` where the device has work for

@@ -57,8 +57,8 @@ void ProductKernel::freeSums(ImplicitLocOpBuilder &b) {
 void ProductKernel::emitBlocks(ImplicitLocOpBuilder &b, bool hasPartials) {
   Indices i(b);
   sizes = findSizes(b);
-  rows = i.ceilDiv(sizes.m, plan.getTileM());
-  cols = i.ceilDiv(sizes.n, plan.getTileN());
+  rows = i.ceilDiv(sizes.m, rowsOfItem());
+  cols = i.ceilDiv(sizes.n, colsOfItem());
   steps = i.ceilDiv(sizes.k, plan.getTileK());
   items = i.mul(i.mul(sizes.pairs, i.mul(rows, cols)), plan.getSplit());
   if (hasPartials)
@@ -78,12 +78,20 @@ void ProductKernel::emitBlocks(ImplicitLocOpBuilder &b, bool hasPartials) {
     emitBlock(b, loop.getInductionVars()[0]);
 }
 
+int64_t ProductKernel::rowsOfItem() const {
+  return plan.getTileM() * (plan.sharesTiles() ? plan.getClusterM() : 1);
+}
+
+int64_t ProductKernel::colsOfItem() const {
+  return plan.getTileN() * (plan.sharesTiles() ? plan.getClusterN() : 1);
+}
+
 /// The blocks of a cluster have the tiles of some rows, all of their columns,
 /// and leave the sums in shared memory. Of these rows each computes every so
 /// many-th.
 void ProductKernel::emitClusters(ImplicitLocOpBuilder &b, EmitRows emitRows) {
   Indices i(b);
-  const int64_t cluster = plan.getCluster();
+  const int64_t cluster = plan.countCluster();
   sizes = findSizes(b);
   rows = i.ceilDiv(sizes.m, plan.getTileM());
   cols = i.ceilDiv(sizes.n, plan.getTileN());
@@ -120,22 +128,23 @@ Value ProductKernel::loadSum(ImplicitLocOpBuilder &b, ValueRange index) {
   return finishSum(b, total, index[1], index, point);
 }
 
-/// Which tile of which pair has this number. Large tiles go down some rows
-/// before the next column, so that those of blocks that run at a time are few:
-/// they stay in the L2 cache.
+/// Which tile of which pair has this number, or of the tiles of a cluster which
+/// is the block's. Large tiles go down some rows before the next column, so
+/// that those of blocks that run at a time are few: they stay in the L2 cache.
 void ProductKernel::findTile(ImplicitLocOpBuilder &b, Value number) {
   constexpr int64_t kRowsTogether = 8;
+  const int64_t rowsTogether = kRowsTogether * plan.getTileM() / rowsOfItem();
   Indices i(b);
   Value tileRow, tileCol;
   if (plan.isWgmma()) {
     Value tiles = i.mul(rows, cols);
     pair = i.div(number, tiles);
     number = i.rem(number, tiles);
-    Value ofGroup = i.mul(cols, kRowsTogether);
-    Value first = i.mul(i.div(number, ofGroup), kRowsTogether);
+    Value ofGroup = i.mul(cols, rowsTogether);
+    Value first = i.mul(i.div(number, ofGroup), rowsTogether);
     Value rest = i.rem(number, ofGroup);
     Value together =
-        arith::MinSIOp::create(b, i.constant(kRowsTogether),
+        arith::MinSIOp::create(b, i.constant(rowsTogether),
                                b.createOrFold<arith::SubIOp>(rows, first));
     tileRow = i.add(first, i.rem(rest, together));
     tileCol = i.div(rest, together);
@@ -145,8 +154,15 @@ void ProductKernel::findTile(ImplicitLocOpBuilder &b, Value number) {
     pair = i.div(number, rows);
     tileRow = i.rem(number, rows);
   }
-  row0 = i.mul(tileRow, plan.getTileM());
-  col0 = i.mul(tileCol, plan.getTileN());
+  row0 = i.mul(tileRow, rowsOfItem());
+  col0 = i.mul(tileCol, colsOfItem());
+  if (!plan.sharesTiles())
+    return;
+  // A tile may lie beyond the matrix: there is nothing to read or store then.
+  if (plan.getClusterM() > 1)
+    row0 = i.add(row0, i.mul(rank, plan.getTileM()));
+  else
+    col0 = i.add(col0, i.mul(rank, plan.getTileN()));
 }
 
 /// What item number `number` is, a tile or one of the parts of one.

@@ -130,10 +130,13 @@ private:
   int64_t sumCols() const;
   /// Neighbours that a thread has at a time.
   int64_t width() const;
-  /// A tile, or where blocks share tiles a part of its products.
+  /// What a block computes, or the blocks of a cluster that share tiles: a tile
+  /// each, or where blocks share its products a part of them.
   struct Item {
     mlir::Value part, from, to; // of the steps along K
   };
+  int64_t rowsOfItem() const;
+  int64_t colsOfItem() const;
   Item findItem(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
   void emitBlock(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
   /// The stages of the operands' tiles in shared memory.
@@ -189,11 +192,12 @@ private:
   PointEvaluator points;
   Sizes sizes;
   mlir::Value row0, col0; // of the block's tile
+  mlir::Value rank;       // of the block in its cluster; null: it has none
   mlir::Value sumTile;
   MappedSource lhsMap, rhsMap;
   mlir::Value resultMap;         // where the hardware stores
   mlir::Value items, mostItems;  // in all; that run at a time, null: all
-  mlir::Value rows, cols, steps; // how many tiles there are, and of K
+  mlir::Value rows, cols, steps; // of items there are so many, and of K
   /// Sums of the blocks that share tiles, [split, pairs, M, N]; null where each
   /// has its own.
   mlir::Value partials;

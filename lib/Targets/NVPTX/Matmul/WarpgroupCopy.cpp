@@ -17,7 +17,8 @@ using namespace mlir;
 using namespace sardonyx;
 using namespace sardonyx::nv;
 
-/// The tiles that begin at `k`, where the ring is.
+/// The tiles that begin at `k`, where the ring is. A barrier counts the bytes
+/// of all blocks' copies.
 void WarpgroupTile::copyStage(ImplicitLocOpBuilder &b, const MappedSource &lhs,
                               const MappedSource &rhs, Value row, Value col,
                               Value k, Ring ring) {
@@ -28,13 +29,35 @@ void WarpgroupTile::copyStage(ImplicitLocOpBuilder &b, const MappedSource &lhs,
       b, Type(), full, word(b, stageBytes()), NVVM::MemScopeKind::CTA,
       /*relaxed=*/false, /*predicate=*/Value());
   Value at = i.mul(ring.stage, stageBytes());
-  copyBox(b, lhs, row, k, byteAt(b, at), full);
-  at = i.add(at, lhsBytes());
+  Value lhsAt = at;
+  if (plan.getClusterN() > 1) {
+    Value first = i.mul(rank, lhsBoxRows());
+    row = i.add(row, first);
+    lhsAt = i.add(at, i.mul(first, kMapRowBytes));
+  }
+  copyBox(b, lhs, row, k, byteAt(b, lhsAt), full, plan.getClusterN());
+  copyRhs(b, rhs, col, k, i.add(at, lhsBytes()), full);
+}
+
+/// The right-hand side's tile at byte `at`, or the part that the block copies:
+/// rows of a box along K, boxes across it.
+void WarpgroupTile::copyRhs(ImplicitLocOpBuilder &b, const MappedSource &rhs,
+                            Value col, Value k, Value at, Value full) {
+  Indices i(b);
+  const int64_t parts = plan.getClusterM();
+  const int64_t columns = plan.getTileN() / parts;
+  if (parts > 1) {
+    Value first = i.mul(rank, columns);
+    col = i.add(col, first);
+    // A column has as many bytes in either order.
+    at = i.add(at, i.mul(first, kMapRowBytes));
+  }
   if (types.transposed)
-    return copyBox(b, rhs, col, k, byteAt(b, at), full);
-  for (int64_t c = 0; c < plan.getTileN(); c += boxCols())
+    return copyBox(b, rhs, col, k, byteAt(b, at), full, parts);
+  for (int64_t c = 0; c < columns; c += boxCols())
     copyBox(b, rhs, k, i.add(col, c),
-            byteAt(b, i.add(at, c * rhsBoxRows() * types.rhsBytes())), full);
+            byteAt(b, i.add(at, c * rhsBoxRows() * types.rhsBytes())), full,
+            parts);
 }
 
 Value WarpgroupTile::isCopier(ImplicitLocOpBuilder &b) {

@@ -82,20 +82,22 @@ Value ProductKernel::prepareWarpgroups(ImplicitLocOpBuilder &b) {
         b, plan, partials ? partials : body.getOutputs().front().memref,
         extents);
   }
-  const int64_t most = countBlocksOfMultiprocessor() *
-                       getTargetOrDefault(op).countMultiprocessors();
+  const int64_t most = std::max<int64_t>(
+      countBlocksOfMultiprocessor() *
+          getTargetOrDefault(op).countMultiprocessors() / plan.countCluster(),
+      1);
   if (std::optional<int64_t> known = getConstantIntValue(items);
       known && *known <= most)
-    return items;
+    return i.mul(items, plan.countCluster());
   mostItems = b.createOrFold<arith::MinSIOp>(items, i.constant(most));
-  return mostItems;
+  return i.mul(mostItems, plan.countCluster());
 }
 
-/// The items of a block, one after the other; `begin` is where the ring is
-/// before the first.
+/// The items of a block, or of its cluster, one after the other; `begin` is
+/// where the ring is before the first.
 void ProductKernel::forEachItem(ImplicitLocOpBuilder &b, scf::ParallelOp loop,
                                 Ring begin, EmitItem emitItem) {
-  Value first = loop.getInductionVars()[0];
+  Value first = Indices(b).div(loop.getInductionVars()[0], plan.countCluster());
   if (!mostItems) {
     emitItem(findItem(b, first), begin);
     return;
@@ -122,9 +124,13 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
   };
   if (const int64_t blocks = countBlocksOfMultiprocessor(); blocks > 1)
     loop->setAttr(kBlocksAttr, b.getI64IntegerAttr(blocks));
+  if (plan.sharesTiles()) {
+    loop->setAttr(kClusterAttr, b.getI64IntegerAttr(plan.countCluster()));
+    rank = Indices(b).rem(loop.getInductionVars()[0], plan.countCluster());
+  }
   WarpgroupTile tiles(types, plan);
   Value shared = allocateShared(b, tiles.countSharedBytes());
-  tiles.begin(b, shared, thread);
+  tiles.begin(b, shared, thread, rank);
   auto count = [&](const Item &item) {
     return b.createOrFold<arith::SubIOp>(item.to, item.from);
   };
@@ -160,6 +166,8 @@ void ProductKernel::emitWarpgroups(ImplicitLocOpBuilder &b,
               });
   if (resultMap)
     store.finish(b);
+  b.setInsertionPointAfter(roles);
+  tiles.end(b);
 }
 
 /// Two neighbours of each eight columns, in two rows of each warp's 16.
@@ -194,14 +202,14 @@ void ProductKernel::emitBoxes(ImplicitLocOpBuilder &b, WarpgroupStore &store,
   };
   SmallVector<Value, 2> m = findRows(b, thread, row0);
   for (Value &row : m)
-    row = limit(row, sizes.m, plan.getTileM(), 1);
+    row = limit(row, sizes.m, rowsOfItem(), 1);
   Value n0 = findColumn(b, thread, col0);
   auto findPair = [&](int64_t half, int64_t piece) {
     SmallVector<Value> pairOfSums(takePair(sums, half, piece));
     if (partials)
       return pairOfSums;
     Value n =
-        limit(i.add(n0, piece * kPieceCols), sizes.n, plan.getTileN(), kPair);
+        limit(i.add(n0, piece * kPieceCols), sizes.n, colsOfItem(), kPair);
     Points found = findPoints(b, m[half], n, pairOfSums);
     SmallVector<Value> results;
     for (auto [index, point] : llvm::zip_equal(found.indices, found.known))

@@ -128,7 +128,11 @@ SmallVector<Value> WarpgroupTile::multiplyStage(ImplicitLocOpBuilder &b,
 
 void WarpgroupTile::release(ImplicitLocOpBuilder &b, Value condition,
                             Value stage) {
-  arriveWhere(b, condition, [&] { return freeAt(b, stage); });
+  auto barrier = [&] { return freeAt(b, stage); };
+  if (plan.sharesTiles())
+    arriveAtAllWhere(b, condition, plan.countCluster(), barrier);
+  else
+    arriveWhere(b, condition, barrier);
 }
 
 Ring WarpgroupTile::beginProducts(ImplicitLocOpBuilder &b) {

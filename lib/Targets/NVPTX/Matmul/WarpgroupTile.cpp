@@ -44,9 +44,10 @@ Value WarpgroupTile::freeAt(ImplicitLocOpBuilder &b, Value stage) {
 }
 
 void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value shared,
-                          Value threadNumber) {
+                          Value threadNumber, Value rankOfBlock) {
   Indices i(b);
   thread = threadNumber;
+  rank = rankOfBlock;
   bytes = viewShared(b, shared, 0, {countSharedBytes()}, b.getI8Type());
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, i.constant(0));
@@ -57,12 +58,23 @@ void WarpgroupTile::begin(ImplicitLocOpBuilder &b, Value shared,
     for (int64_t stage = 0; stage < plan.getStages(); ++stage) {
       NVVM::MBarrierInitOp::create(b, fullAt(b, i.constant(stage)), word(b, 1),
                                    Value());
-      NVVM::MBarrierInitOp::create(b, freeAt(b, i.constant(stage)),
-                                   word(b, plan.countGroups()), Value());
+      NVVM::MBarrierInitOp::create(
+          b, freeAt(b, i.constant(stage)),
+          word(b, plan.countGroups() * plan.countCluster()), Value());
     }
     NVVM::FenceMbarrierInitOp::create(b);
   }
-  gpu::BarrierOp::create(b);
+  // No block copies to another one, or arrives there, before its barriers are.
+  if (plan.sharesTiles())
+    joinCluster(b);
+  else
+    gpu::BarrierOp::create(b);
+}
+
+void WarpgroupTile::end(ImplicitLocOpBuilder &b) {
+  // The thread that has copied comes later than the others of its warp.
+  if (plan.sharesTiles())
+    joinCluster(b, /*isAligned=*/false);
 }
 
 Value WarpgroupTile::isWorker(ImplicitLocOpBuilder &b) {

@@ -13,6 +13,9 @@
 // product is computed of sums in registers, while the first one is already
 // having tiles copied for the block's next one.
 //
+// Two blocks of a cluster share a tile of one side. Each has half of it copied
+// to the shared memory of both, when it is no longer needed in either.
+//
 // Numbers of f32 that are taken as sums of two bf16 are split where they lie: a
 // row of 32 of them becomes one of their high parts and their low parts.
 //
@@ -35,19 +38,25 @@ class WarpgroupTile {
 public:
   WarpgroupTile(const ProductTypes &types, MatmulPlanAttr plan);
 
-  /// Rows of the boxes that the operands are copied by. A box has as many
-  /// columns as 128 bytes hold.
-  int64_t lhsBoxRows() const { return plan.getTileM(); }
+  /// Rows of the boxes that the operands are copied by: of a tile that blocks
+  /// of a cluster share each copies a part. A box has as many columns as 128
+  /// bytes hold.
+  int64_t lhsBoxRows() const { return plan.getTileM() / plan.getClusterN(); }
   int64_t rhsBoxRows() const {
-    return types.transposed ? plan.getTileN() : plan.getTileK();
+    return types.transposed ? plan.getTileN() / plan.getClusterM()
+                            : plan.getTileK();
   }
   int64_t boxCols() const { return kMapRowBytes / types.lhsBytes(); }
   /// Bytes of shared memory of a block.
   int64_t countSharedBytes() const;
 
   /// Makes the barriers in `shared`, that many bytes. All threads call it.
+  /// `rank` is the block's number in its cluster.
   void begin(mlir::ImplicitLocOpBuilder &b, mlir::Value shared,
-             mlir::Value thread);
+             mlir::Value thread, mlir::Value rank);
+  /// All threads call it at the end: none leaves a cluster while others may
+  /// still use the block's shared memory.
+  void end(mlir::ImplicitLocOpBuilder &b);
   /// Whether the calling thread is of the warpgroups that multiply, or the one
   /// that starts copies.
   mlir::Value isWorker(mlir::ImplicitLocOpBuilder &b);
@@ -82,6 +91,9 @@ private:
   /// Says that a stage is free, where `condition` holds.
   void release(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
                mlir::Value stage);
+  void copyRhs(mlir::ImplicitLocOpBuilder &b, const MappedSource &rhs,
+               mlir::Value col, mlir::Value k, mlir::Value at,
+               mlir::Value full);
   void copyStage(mlir::ImplicitLocOpBuilder &b, const MappedSource &lhs,
                  const MappedSource &rhs, mlir::Value row, mlir::Value col,
                  mlir::Value k, Ring ring);
@@ -99,7 +111,7 @@ private:
 
   ProductTypes types;
   MatmulPlanAttr plan;
-  mlir::Value bytes, thread;
+  mlir::Value bytes, thread, rank;
 };
 
 } // namespace sardonyx::nv
