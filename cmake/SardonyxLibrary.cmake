@@ -1,10 +1,10 @@
-# sardonyx_library(NAME [EXCEPTIONS] [PLAIN] [DEPENDS t...] [LINK lib...])
+# sardonyx_library(NAME [EXCEPTIONS] [PLAIN] [ONNX] [DEPENDS t...] [LINK lib...])
 #
-# A static library of every .cpp in the calling folder. It shares one
-# precompiled header of MLIR's core, unless it is PLAIN (no MLIR at all) or uses
-# EXCEPTIONS (importer, exporter, contrib and the libonnx bridge only).
+# A static library of every .cpp in the calling folder. It shares a precompiled
+# header of MLIR (of the onnx dialect, with ONNX), unless it is PLAIN (no MLIR at
+# all) or uses EXCEPTIONS (importer, exporter, contrib and the libonnx bridge only).
 function(sardonyx_library name)
-  cmake_parse_arguments(ARG "EXCEPTIONS;PLAIN" "" "DEPENDS;LINK;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "EXCEPTIONS;PLAIN;ONNX" "" "DEPENDS;LINK;SOURCES" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
@@ -17,7 +17,11 @@ function(sardonyx_library name)
     target_link_libraries(${name} PUBLIC SardonyxLLVM)
     if(NOT ARG_EXCEPTIONS)
       target_compile_options(${name} PRIVATE -fno-exceptions)
-      target_precompile_headers(${name} REUSE_FROM SardonyxPCH)
+      set(precompiled SardonyxPCH)
+      if(ARG_ONNX)
+        set(precompiled SardonyxONNXPCH)
+      endif()
+      target_precompile_headers(${name} REUSE_FROM ${precompiled})
     endif()
   endif()
   if(ARG_DEPENDS)
