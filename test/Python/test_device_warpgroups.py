@@ -341,6 +341,23 @@ def test_what_is_chosen(tmp_path):
     check("f16", product("f16", 508, 256), rows=[33])
 
 
+@pytest.mark.parametrize("cluster", [BELOW, BESIDE])
+def test_rows_of_sums_that_clusters_share(cluster, tmp_path):
+    """A normalisation reads the partial sums of blocks that share tiles, and the products of each."""
+    x, w = numbers((130, 4096), np.float16), numbers((4096, 192), np.float16) / np.float16(64)
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float16[130, 4096] x) => (float16[130, 192] y) <float16[4096, 192] w, float16[192] s> '
+        "{ p = MatMul (x, w) y = LayerNormalization (p, s) }"
+    )
+    for key, array in [("w", w), ("s", np.ones(192, np.float16))]:
+        model.graph.initializer.append(numpy_helper.from_array(array, key))
+    settings = choose(model, plan(64, 128, 3, 4, cluster), tmp_path)
+    ((y,),) = run_on_device(model, [{"x": x}], **settings)
+    p = x.astype(np.float64) @ w.astype(np.float64)
+    expected = (p - p.mean(1, keepdims=True)) / np.sqrt(p.var(1, keepdims=True) + 1e-5)
+    assert np.abs(y - expected).max() < 2**-8
+
+
 @pytest.mark.parametrize("rows, isPair", [(4096, True), (128 * 7, True), (128 * 5, False), (512, False), ("m", False)])
 def test_which_blocks_are_clusters(rows, isPair, tmp_path):
     """Where there is work for all multiprocessors, and no round of tiles more for a last row of a single one."""
