@@ -79,7 +79,8 @@ def NVPrepareProducts : Pass<"nv-prepare-products", "::mlir::ModuleOp"> {
     %r = sdx.matmul ins(%x, %w : tensor<?x64xf16>, tensor<64x32xf16>) outs(...)
     ```
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+  let dependentDialects = ["::sardonyx::nv::NVDialect",
+                           "::mlir::linalg::LinalgDialect",
                            "::mlir::tensor::TensorDialect"];
 }
 
