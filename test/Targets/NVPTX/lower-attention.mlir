@@ -176,3 +176,40 @@ func.func private @long(%q: !long, %k: !long, %v: !long, %r: !long) attributes {
   return
 }
 }
+
+// -----
+
+!far = memref<2x8192x8x128xbf16, #gpu.address_space<global>>
+#q = affine_map<(b, h, m, n, d, e) -> (b, m, h, d)>
+#k = affine_map<(b, h, m, n, d, e) -> (b, n, h, d)>
+#v = affine_map<(b, h, m, n, d, e) -> (b, n, h, e)>
+#r = affine_map<(b, h, m, n, d, e) -> (b, m, h, e)>
+
+// Where a bound leaves out keys the last tiles of queries begin first, those of
+// as many heads beside each other as half of the L2 cache holds keys and values
+// of: 25 MiB of 4 MiB are 6, of 64 tiles each.
+// CHECK-LABEL: func private @far
+// CHECK: scf.parallel (%[[BLOCK:[a-z0-9]+]]) =
+// CHECK: %[[GROUP:.*]] = arith.divui %[[BLOCK]], %c384
+// CHECK: arith.muli %[[GROUP]], %c6
+// CHECK: arith.remui %[[BLOCK]], %c384
+module attributes {sdx.target = #nv.target<sm = 90, feature = "a">} {
+func.func private @far(%q: !far, %k: !far, %v: !far, %r: !far) attributes {sdx.kernel,
+    nv.plan = #nv.attention_plan<form = wgmma, queries = 128, keys = 128>} {
+  %low = arith.constant 0xFF800000 : f32
+  %tq = bufferization.to_tensor %q restrict : !far to tensor<2x8192x8x128xbf16>
+  %tk = bufferization.to_tensor %k restrict : !far to tensor<2x8192x8x128xbf16>
+  %tv = bufferization.to_tensor %v restrict : !far to tensor<2x8192x8x128xbf16>
+  %e = tensor.empty() : tensor<2x8192x8x128xbf16>
+  %a = sdx.attention {indexing_maps = [#q, #k, #v, #r]}
+      ins(%tq, %tk, %tv : tensor<2x8192x8x128xbf16>, tensor<2x8192x8x128xbf16>, tensor<2x8192x8x128xbf16>)
+      outs(%e : tensor<2x8192x8x128xbf16>) {
+  ^bb0(%score: f32, %b: index, %h: index, %m: index, %n: index):
+    %0 = arith.cmpi slt, %m, %n : index
+    %1 = arith.select %0, %low, %score : f32
+    sdx.yield %1 : f32
+  } -> tensor<2x8192x8x128xbf16>
+  bufferization.materialize_in_destination %a in restrict writable %r : (tensor<2x8192x8x128xbf16>, !far) -> ()
+  return
+}
+}

@@ -57,7 +57,8 @@ static int64_t roundUp(int64_t size, int64_t to) {
 AttentionPlan::AttentionPlan(AttentionPlanAttr attr, sdx::AttentionOp op,
                              TargetAttr target)
     : form(attr.getForm()), rows(attr.getQueries()), keys(attr.getKeys()),
-      split(attr.getSplit()), multiprocessors(target.countMultiprocessors()) {
+      split(attr.getSplit()), multiprocessors(target.countMultiprocessors()),
+      cacheBytes(int64_t(target.getL2MiB()) << 20) {
   depth = op.getQuery().getType().getShape().back();
   columns = op.getValue().getType().getShape().back();
   depth = roundUp(depth, isMma() || isWgmma() ? 16 : 4);
