@@ -39,7 +39,8 @@ def test_paths_exist(page):
     for name in paths(page.read_text()):
         base = page.parent if name.startswith("link:") else ROOT
         name = name.removeprefix("link:")
-        if name.startswith("build/") and not BUILD.exists():
+        # What another build than the one at hand makes: of wheels, of fuzzers.
+        if name.startswith("build/") and not (BUILD.parent / name.split("/")[1]).exists():
             continue
         if not (base / name).exists():
             missing.append(name)
