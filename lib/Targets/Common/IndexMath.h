@@ -107,6 +107,24 @@ inline void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
   mlir::scf::YieldOp::create(b);
 }
 
+/// Emits `scf.if` with results of `types`, those that `then` and `otherwise`
+/// return.
+inline mlir::scf::IfOp
+emitIf(mlir::ImplicitLocOpBuilder &b, mlir::TypeRange types,
+       mlir::Value condition,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>()> then,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>()> otherwise) {
+  auto branch = mlir::scf::IfOp::create(b, types, condition,
+                                        /*addThenBlock=*/true,
+                                        /*addElseBlock=*/true);
+  mlir::OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  mlir::scf::YieldOp::create(b, then());
+  b.setInsertionPointToStart(branch.elseBlock());
+  mlir::scf::YieldOp::create(b, otherwise());
+  return branch;
+}
+
 /// Emits `scf.parallel` from 0 to `sizes` around `body(ivs)`.
 inline void emitParallel(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sizes,
                          llvm::function_ref<void(mlir::ValueRange)> body) {

@@ -317,14 +317,10 @@ void AttentionKernel::emitSoftmax(ImplicitLocOpBuilder &b, const Task &task,
     } else if (!isWithin || !bounds.areAll()) {
       ofBlock = modified();
     } else {
-      auto branch = scf::IfOp::create(b, b.getF32Type(), isWithin,
-                                      /*addThenBlock=*/true,
-                                      /*addElseBlock=*/true);
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      scf::YieldOp::create(b, plain());
-      b.setInsertionPointToStart(branch.elseBlock());
-      scf::YieldOp::create(b, modified());
+      auto branch = emitIf(
+          b, b.getF32Type(), isWithin,
+          [&] { return SmallVector<Value>{plain()}; },
+          [&] { return SmallVector<Value>{modified()}; });
       ofBlock = branch.getResult(0);
     }
     Value largest = growTo(b, task, query, ofBlock);

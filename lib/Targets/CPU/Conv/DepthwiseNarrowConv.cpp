@@ -167,17 +167,14 @@ Value DepthwiseNarrowConvKernel::emitGroup(ImplicitLocOpBuilder &b,
     }
     Value inside = b.createOrFold<arith::AndIOp>(
         line.inside, windows.isInside(b, last, column));
-    auto branch = scf::IfOp::create(b, TypeRange(type), inside,
-                                    /*addThenBlock=*/true,
-                                    /*addElseBlock=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, load());
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(
-        b, conv.isOfBytes()
-               ? emitSplat(b, type, conv.getPadding())
-               : arith::ConstantOp::create(b, b.getZeroAttr(type)));
+    auto branch = emitIf(
+        b, TypeRange(type), inside, [&] { return SmallVector<Value>{load()}; },
+        [&] {
+          return SmallVector<Value>{
+              conv.isOfBytes()
+                  ? emitSplat(b, type, conv.getPadding())
+                  : arith::ConstantOp::create(b, b.getZeroAttr(type))};
+        });
     pixels.push_back(branch.getResult(0));
   }
   // Filters are zero past the last line.

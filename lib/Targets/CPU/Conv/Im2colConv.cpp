@@ -409,18 +409,13 @@ void ConvEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     accs = emitSums(chunk.packing == ConvPacking::Never ||
                     (isOnly && chunk.packing == ConvPacking::InFirstTile));
   } else {
-    auto branch =
-        scf::IfOp::create(b, TypeRange(ValueRange(accs)),
-                          arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                                tileIndex, chunk.firstTile),
-                          /*withElseRegion=*/true);
+    Value isLater = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                          tileIndex, chunk.firstTile);
+    auto branch = emitIf(
+        b, TypeRange(ValueRange(accs)), isLater,
+        [&] { return emitSums(/*readsInputs=*/false); },
+        [&] { return emitSums(/*readsInputs=*/true); });
     branch->setAttr(sdx::kRareElseAttr, b.getUnitAttr());
-    for (bool isFirst : {false, true}) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(isFirst ? branch.elseBlock()
-                                         : branch.thenBlock());
-      scf::YieldOp::create(b, emitSums(isFirst));
-    }
     accs = branch.getResults();
   }
   emitStores(b, tiles, accs, rows);

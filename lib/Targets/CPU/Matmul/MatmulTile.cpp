@@ -170,18 +170,12 @@ void MatmulEmitter::emitTile(ImplicitLocOpBuilder &b, const Chunk &chunk,
     return result;
   };
   if (start.areRight) {
-    auto branch = scf::IfOp::create(b, TypeRange(ValueRange(accs)),
-                                    start.areRight, /*withElseRegion=*/true);
+    auto branch =
+        emitIf(b, TypeRange(ValueRange(accs)), start.areRight, addSums, [&] {
+          return emitProducts(b, chunk, rowIndices, columnInPanel, accs,
+                              /*prefetches=*/{}, /*firstGroup=*/{});
+        });
     branch->setAttr(sdx::kRareElseAttr, b.getUnitAttr());
-    for (bool areRight : {true, false}) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(areRight ? branch.thenBlock()
-                                          : branch.elseBlock());
-      scf::YieldOp::create(
-          b, areRight ? addSums()
-                      : emitProducts(b, chunk, rowIndices, columnInPanel, accs,
-                                     /*prefetches=*/{}, /*firstGroup=*/{}));
-    }
     accs = branch.getResults();
   } else if (start.row) {
     accs = addSums();
