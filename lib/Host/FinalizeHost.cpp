@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostLowering.h"
 #include "TextConstant.h"
 #include "sardonyx/Host/Passes.h"
 #include "sardonyx/NodeName.h"
@@ -20,8 +21,6 @@ namespace sardonyx {
 
 using namespace mlir;
 
-static constexpr StringLiteral kStarterPrefix = "sdx_parallel_for_";
-
 namespace {
 
 struct FinalizeLLVMPass
@@ -32,7 +31,8 @@ struct FinalizeLLVMPass
     nodeNames.clear();
     SmallVector<LLVM::LLVMFuncOp> funcs(module.getOps<LLVM::LLVMFuncOp>());
     for (LLVM::LLVMFuncOp func : funcs) {
-      if (func.isExternal() && func.getName().starts_with(kStarterPrefix) &&
+      if (func.isExternal() &&
+          func.getName().starts_with(sardonyx::kStarterPrefix) &&
           failed(buildStarter(symbols, func)))
         return signalPassFailure();
     }
@@ -126,7 +126,8 @@ private:
   /// `sdx_rt_parallel_for`.
   LogicalResult buildStarter(SymbolTable &symbols, LLVM::LLVMFuncOp starter) {
     Location loc = starter.getLoc();
-    StringRef name = starter.getName().drop_front(kStarterPrefix.size());
+    StringRef name =
+        starter.getName().drop_front(sardonyx::kStarterPrefix.size());
     auto body = symbols.lookup<LLVM::LLVMFuncOp>(name);
     if (!body || body.isExternal())
       return starter.emitOpError("has no function '") << name << "' to run";

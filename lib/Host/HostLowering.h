@@ -20,6 +20,10 @@ namespace sardonyx {
 /// Of `sdx.arena` and `sdx.output_buffer`: the memory is the device's.
 inline constexpr llvm::StringLiteral kOnDeviceAttr = "sdx.on_device";
 
+/// How the function is called that runs a parallel loop's body, before the
+/// body's name.
+inline constexpr llvm::StringLiteral kStarterPrefix = "sdx_parallel_for_";
+
 /// A function of the runtime, which is declared when it is asked for first.
 mlir::LLVM::LLVMFuncOp declareRuntime(mlir::SymbolTable &symbols,
                                       llvm::StringRef name, mlir::Type result,

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HostLowering.h"
 #include "sardonyx/Host/Passes.h"
 
 #include "dialects/SDX/RareElse.h"
@@ -292,8 +293,8 @@ private:
     auto type = b.getFunctionType(types, {});
     auto body = func::FuncOp::create(top, loc, name, type);
     body.setPrivate();
-    auto starter =
-        func::FuncOp::create(top, loc, "sdx_parallel_for_" + name, type);
+    auto starter = func::FuncOp::create(
+        top, loc, (sardonyx::kStarterPrefix + name).str(), type);
     starter.setPrivate();
 
     SmallVector<Value> operands{total, grain};

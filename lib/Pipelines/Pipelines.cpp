@@ -137,6 +137,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
 
 void buildLLVMPhase(OpPassManager &pm, const PipelineOptions &) {
   buildLLVMLoweringPipeline(pm);
+  pm.addPass(createSDXMergeSimilarBodies());
   pm.addPass(createSDXFinalizeHost());
 }
 

@@ -258,6 +258,27 @@ def SDXPollHostLoops : Pass<"sdx-poll-host-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def SDXMergeSimilarBodies
+    : Pass<"sdx-merge-similar-bodies", "::mlir::ModuleOp"> {
+  let summary = "Share the code of parallel loops that differ in integers only";
+  let description = [{
+    Bodies of parallel loops that are the same operations but for integers
+    become one that takes these integers: layers of a network that differ in a
+    number of channels or windows are compiled once. Only integers that may as
+    well come from a register are taken: bounds of loops, and what stands
+    outside of the innermost loops.
+
+    ```mlir
+    llvm.call @sdx_parallel_for_k0_par0(%n, %grain, %a)
+    llvm.call @sdx_parallel_for_k1_par0(%n, %grain, %a)
+    // become
+    llvm.call @sdx_parallel_for_k0_par0(%n, %grain, %a, %c192)
+    llvm.call @sdx_parallel_for_k0_par0(%n, %grain, %a, %c96)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def SDXFinalizeHost : Pass<"sdx-finalize-host", "::mlir::ModuleOp"> {
   let summary = "Complete a module of the llvm dialect with entry points";
   let description = [{
