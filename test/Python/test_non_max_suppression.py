@@ -97,6 +97,18 @@ def test_constants_and_many_boxes():
     np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize("is_static", [True, False], ids=["static", "open"])
+@pytest.mark.parametrize("count", [1, 2, 47, 48, 49, 600])
+def test_scores_of_both_signs(count, is_static):
+    """Few candidates are sorted in another way than many; of equal scores the lower index is first."""
+    rng = np.random.default_rng(count)
+    few = rng.choice(np.array([-np.inf, -3e38, -1, -1e-40, -0.0, 0.0, 1e-40, 1, 3e38, np.inf], np.float32), (1, 1, count))
+    scores = np.concatenate([few, rng.standard_normal((1, 1, count)).astype(np.float32), np.full((1, 1, count), 0.5, np.float32)], 1)
+    feeds = {"boxes": random_boxes(rng, 1, count, 0), "scores": scores, "most": scalar(count, np.int64), "iou": scalar(0.3)}
+    check(feeds, 0, is_static)
+    check(feeds | {"score": scalar(-0.5)}, 0, is_static)
+
+
 @pytest.mark.parametrize("boxes, scores", [((1, 4, 3), (1, 1, 4)), ((1, 4, 4), (1, 1, 5)), ((2, 4, 4), (1, 1, 4))])
 def test_sizes_are_checked(boxes, scores):
     feeds = {"boxes": np.zeros(boxes, np.float32), "scores": np.zeros(scores, np.float32), "most": scalar(1, np.int64)}

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Ordering/KeySort.h"
 #include "Ordering/Sorting.h"
 #include "Reduction/RunningSums.h"
 #include "Support/Checks.h"
@@ -118,9 +119,8 @@ struct Suppression {
   Value findKeys(TensorBuilder &b) const;
   /// How many candidates each row has, i64. [rows]
   Value countCandidates(TensorBuilder &b, Value keys) const;
-  /// Writes a row's candidates to the front of `list`, as packed keys; and how
-  /// many there are.
-  Values collect(TensorBuilder &b, Value keys, Value row, Value list) const;
+  /// Puts a row's candidates in `list`, as packed keys; how many there are.
+  Value collect(TensorBuilder &b, Value keys, Value row, KeyList &list) const;
   /// The indices of each row's candidates, the best first. [rows, boxes]
   Value sortCandidates(TensorBuilder &b, Value keys) const;
   /// The candidates of a row that are kept, in the first of `lists`, with their
@@ -161,23 +161,30 @@ Value Suppression::countCandidates(TensorBuilder &b, Value keys) const {
       .front();
 }
 
-Values Suppression::collect(TensorBuilder &b, Value keys, Value row,
-                            Value list) const {
+Value Suppression::collect(TensorBuilder &b, Value keys, Value row,
+                           KeyList &list) const {
   Value zero = b.index(int64_t(0));
   PackedKeys packed(b.getF32Type(), /*largest=*/false);
-  return loop(b, zero, b.index(b.dim(keys, 1)), {list, zero},
-              [&](TensorBuilder &s, Value i, ValueRange state) {
-                Value key = s.extract(keys, {row, i});
-                auto add = [&](TensorBuilder &t) {
-                  return Values{
-                      put(t, packed.pack(t, key, i), state[0], state[1]),
-                      t.add(state[1], t.index(1))};
-                };
-                if (!scoreThreshold)
-                  return add(s);
-                Value passes = compareFloats(s, FloatPredicate::ORD, key, key);
-                return when(s, passes, state, add);
-              });
+  Values state(list.tensors());
+  state.push_back(zero);
+  // What is no candidate is written, too, and what comes next over it.
+  state = loop(b, zero, b.index(b.dim(keys, 1)), state,
+               [&](TensorBuilder &s, Value i, ValueRange state) {
+                 Value key = s.extract(keys, {row, i}), count = state.back();
+                 KeyList here = list.with(state.drop_back());
+                 here.put(s, count, packed.pack(s, key, i));
+                 Value next = s.add(count, s.index(1));
+                 if (scoreThreshold)
+                   next =
+                       s.select(compareFloats(s, FloatPredicate::ORD, key, key),
+                                next, count);
+                 Values made(here.tensors());
+                 made.push_back(next);
+                 return made;
+               });
+  Value count = state.pop_back_val();
+  list = list.with(state);
+  return count;
 }
 
 Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
@@ -186,17 +193,17 @@ Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
                    b.empty(sizes, b.getI64Type())};
   sorted =
       forEachRow(b, sorted, [&](TensorBuilder &s, Value row, ValueRange parts) {
-        Values found = collect(s, keys, row, parts[1]);
-        Value count = found.pop_back_val();
-        Value list =
-            Selection(PackedKeys::isBefore).sort(s, count, found).front();
-        return loop(s, s.index(int64_t(0)), count, {parts[0], list},
-                    [&](TensorBuilder &t, Value i, ValueRange state) -> Values {
+        KeyList list = KeyList::make(s, sizes[1], PackedKeys::kIndexBits,
+                                     /*hasIndices=*/false);
+        Value count = collect(s, keys, row, list);
+        list.sort(s, count);
+        return loop(s, s.index(int64_t(0)), count, parts,
+                    [&](TensorBuilder &t, Value i, ValueRange parts) -> Values {
                       Value index =
-                          PackedKeys::getIndex(t, t.extract(state[1], i));
+                          PackedKeys::getIndex(t, list.get(t, i).front());
                       Value at = t.convert(index, t.getIndexType());
-                      return {put(t, t.extract(keys, {row, at}), state[0], i),
-                              put(t, index, state[1], i)};
+                      return {put(t, t.extract(keys, {row, at}), parts[0], i),
+                              put(t, index, parts[1], i)};
                     });
       });
   // Who sorts a whole row has the candidates first, too.

@@ -58,6 +58,9 @@ private:
 /// that are ordered as the entries are: a comparison is one of integers.
 class PackedKeys {
 public:
+  /// The lowest bits, those of the index.
+  static constexpr int64_t kIndexBits = 32;
+
   /// Whether elements of the type have at most 32 bits.
   static bool has(mlir::Type onnxType);
 
