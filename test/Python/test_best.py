@@ -61,3 +61,21 @@ def test_what_is_no_number(dtype, largest):
     want = expected(x, 6, 1, largest)
     np.testing.assert_array_equal(v, want[0])
     np.testing.assert_array_equal(i, want[1])
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int8])
+@pytest.mark.parametrize("step", [16, 32, 48, 64, 208])
+def test_best_at_steps(step, dtype, largest):
+    """What is better than all else lies in few of the groups that bound the best, all of it or up to k of many equals."""
+    rng = np.random.default_rng(step)
+    for size, k in [(2000, 10), (5000, 50), (77, 4)]:
+        x = rng.integers(0, 3, (2, size)).astype(dtype)
+        x[0, step // 2 :: step] += rng.integers(10, 90, len(x[0, step // 2 :: step])).astype(dtype)
+        x[1, step - 1 :: step] += 40
+        x = x if largest else -x
+        for is_open in (False, True):
+            v, i = best(x, k, 1, largest, is_open)
+            want = expected(x, k, 1, largest)
+            np.testing.assert_array_equal(v, want[0])
+            np.testing.assert_array_equal(i, want[1])

@@ -28,7 +28,8 @@ static constexpr int64_t kWarp = 32;
 /// than that of sdx.any.
 static Value findLimit(scf::WhileOp search) {
   Block *before = search.getBeforeBody(), *after = search.getAfterBody();
-  if (search.getNumResults() != 2 || before->getNumArguments() != 2 ||
+  if (search.getNumResults() != 2 || !search.getResult(0).use_empty() ||
+      before->getNumArguments() != 2 ||
       !before->getArgument(0).getType().isIndex() ||
       !before->getArgument(1).getType().isInteger(1) ||
       !llvm::equal(search.getConditionOp().getArgs(), before->getArguments()))

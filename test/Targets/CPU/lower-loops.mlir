@@ -152,3 +152,50 @@ func.func private @search(%a: memref<?xf32>, %limit: f32, %n: index, %out: memre
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<3xi1>, memref<3xi1>) -> ()
   return
 }
+
+// -----
+
+// Which index it is, the lanes tell; behind whole vectors it is asked one by one.
+
+// CHECK-LABEL: func.func private @place
+// CHECK:         %[[FOUND:.*]]:2 = scf.while
+// CHECK:           arith.cmpi sle
+// CHECK:           scf.if
+// CHECK:             %[[X:.*]] = vector.load %arg0
+// CHECK:             %[[IS:.*]] = arith.cmpf ogt, %[[X]]
+// CHECK:             vector.bitcast %[[IS]]
+// CHECK:         scf.if
+// CHECK:           math.cttz %[[FOUND]]#1
+// CHECK:         else
+// CHECK:           scf.while (%{{.*}} = %[[FOUND]]#0
+// CHECK:             memref.load %arg0
+func.func private @place(%a: memref<?xf32>, %limit: f32, %n: index, %out: memref<3xindex>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %no = arith.constant false
+  %yes = arith.constant true
+  %t = bufferization.to_tensor %a restrict : memref<?xf32> to tensor<?xf32>
+  %e = tensor.empty() : tensor<3xindex>
+  %r = scf.forall (%task) in (3) shared_outs(%o = %e) -> (tensor<3xindex>) {
+    %slice = tensor.extract_slice %o[%task] [1] [1] : tensor<3xindex> to tensor<1xindex>
+    %found:2 = scf.while (%i = %c0, %f = %no) : (index, i1) -> (index, i1) {
+      %more = arith.cmpi slt, %i, %n : index
+      %open = arith.xori %f, %yes : i1
+      %on = arith.andi %more, %open : i1
+      scf.condition(%on) %i, %f : index, i1
+    } do {
+    ^bb0(%i: index, %f: i1):
+      %x = tensor.extract %t[%i] : tensor<?xf32>
+      %is = arith.cmpf ogt, %x, %limit : f32
+      %next = arith.addi %i, %c1 : index
+      scf.yield %next, %is : index, i1
+    } attributes {sdx.any}
+    %place = arith.select %found#1, %found#0, %c0 : index
+    %put = tensor.insert %place into %slice[%c0] : tensor<1xindex>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %put into %o[%task] [1] [1] : tensor<1xindex> into tensor<3xindex>
+    }
+  } {mapping = [#sdx.task]}
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<3xindex>, memref<3xindex>) -> ()
+  return
+}

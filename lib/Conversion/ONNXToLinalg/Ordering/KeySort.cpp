@@ -23,8 +23,6 @@ namespace sardonyx {
 
 using Predicate = arith::CmpIPredicate;
 
-/// Keys up to which all pairs are compared.
-static constexpr int64_t kMostRanked = 48;
 static constexpr int64_t kDigitBits = 8, kKeyBits = 64;
 static constexpr int64_t kDigitValues = int64_t(1) << kDigitBits;
 
@@ -60,7 +58,7 @@ void KeyList::sort(TensorBuilder &b, Value count) {
   Values state = rooms;
   state.push_back(row);
   Value many = b.compare(Predicate::sgt, count, b.index(1));
-  Value isLong = b.compare(Predicate::sgt, count, b.index(kMostRanked));
+  Value isLong = b.compare(Predicate::sgt, count, b.index(kFew));
   state = when(b, many, state, [&](TensorBuilder &s) {
     auto op = scf::IfOp::create(
         s, isLong,

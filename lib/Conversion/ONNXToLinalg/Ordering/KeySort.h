@@ -17,6 +17,9 @@ namespace sardonyx {
 /// index is first. Keys must be listed by their indices.
 class KeyList {
 public:
+  /// Up to so many keys all pairs are compared.
+  static constexpr int64_t kFew = 64;
+
   /// Room for `capacity` keys. Only bits from `lowestBit` on are sorted
   /// by: those below must be in order among keys that are equal in
   /// the others, or the list is short.

@@ -11,8 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Ordering/KeySort.h"
-#include "Ordering/Sorting.h"
+#include "Ordering/ElementKeys.h"
 #include "Reduction/RunningSums.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
@@ -119,6 +118,10 @@ struct Suppression {
   Value findKeys(TensorBuilder &b) const;
   /// How many candidates each row has, i64. [rows]
   Value countCandidates(TensorBuilder &b, Value keys) const;
+  ElementKeys getKeys(TensorBuilder &b) const {
+    return ElementKeys(b.getF32Type(), /*largest=*/false,
+                       getStaticSize(b.dim(scores, 2)));
+  }
   /// Puts a row's candidates in `list`, as packed keys; how many there are.
   Value collect(TensorBuilder &b, Value keys, Value row, KeyList &list) const;
   /// The indices of each row's candidates, the best first. [rows, boxes]
@@ -164,24 +167,24 @@ Value Suppression::countCandidates(TensorBuilder &b, Value keys) const {
 Value Suppression::collect(TensorBuilder &b, Value keys, Value row,
                            KeyList &list) const {
   Value zero = b.index(int64_t(0));
-  PackedKeys packed(b.getF32Type(), /*largest=*/false);
+  ElementKeys elements = getKeys(b);
   Values state(list.tensors());
   state.push_back(zero);
   // What is no candidate is written, too, and what comes next over it.
-  state = loop(b, zero, b.index(b.dim(keys, 1)), state,
-               [&](TensorBuilder &s, Value i, ValueRange state) {
-                 Value key = s.extract(keys, {row, i}), count = state.back();
-                 KeyList here = list.with(state.drop_back());
-                 here.put(s, count, packed.pack(s, key, i));
-                 Value next = s.add(count, s.index(1));
-                 if (scoreThreshold)
-                   next =
-                       s.select(compareFloats(s, FloatPredicate::ORD, key, key),
-                                next, count);
-                 Values made(here.tensors());
-                 made.push_back(next);
-                 return made;
-               });
+  state =
+      loop(b, zero, b.index(b.dim(keys, 1)), state,
+           [&](TensorBuilder &s, Value i, ValueRange state) {
+             Value key = s.extract(keys, {row, i}), count = state.back();
+             KeyList here = list.with(state.drop_back());
+             here.put(s, count, elements.entry(s, elements.rank(s, key), i));
+             Value next = s.add(count, s.index(1));
+             if (scoreThreshold)
+               next = s.select(compareFloats(s, FloatPredicate::ORD, key, key),
+                               next, count);
+             Values made(here.tensors());
+             made.push_back(next);
+             return made;
+           });
   Value count = state.pop_back_val();
   list = list.with(state);
   return count;
@@ -189,18 +192,17 @@ Value Suppression::collect(TensorBuilder &b, Value keys, Value row,
 
 Value Suppression::sortCandidates(TensorBuilder &b, Value keys) const {
   Sizes sizes = b.dims(keys);
+  ElementKeys elements = getKeys(b);
   Values sorted = {b.empty(sizes, b.getF32Type()),
                    b.empty(sizes, b.getI64Type())};
   sorted =
       forEachRow(b, sorted, [&](TensorBuilder &s, Value row, ValueRange parts) {
-        KeyList list = KeyList::make(s, sizes[1], PackedKeys::kIndexBits,
-                                     /*hasIndices=*/false);
+        KeyList list = elements.makeList(s, sizes[1]);
         Value count = collect(s, keys, row, list);
         list.sort(s, count);
         return loop(s, s.index(int64_t(0)), count, parts,
                     [&](TensorBuilder &t, Value i, ValueRange parts) -> Values {
-                      Value index =
-                          PackedKeys::getIndex(t, list.get(t, i).front());
+                      Value index = elements.index(t, list.get(t, i));
                       Value at = t.convert(index, t.getIndexType());
                       return {put(t, t.extract(keys, {row, at}), parts[0], i),
                               put(t, index, parts[1], i)};

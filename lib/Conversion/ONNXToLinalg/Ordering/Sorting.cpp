@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Ordering/Sorting.h"
-#include "Support/Patterns.h"
 
+#include "Ordering/ElementKeys.h"
 #include "Support/Checks.h"
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
+#include "Support/Patterns.h"
 
 #include "dialects/ONNX/ONNX.h"
 #include "dialects/SDX/TaskLoops.h"
@@ -20,6 +21,8 @@
 using namespace mlir;
 
 namespace sardonyx {
+
+using Predicate = arith::CmpIPredicate;
 
 static Values readAt(TensorBuilder &b, ValueRange heap, Value slot) {
   Values entry;
@@ -40,8 +43,8 @@ static Values writeAt(TensorBuilder &b, ValueRange entry, ValueRange heap,
 /// worse of two children goes where it was, as long as it is worse. Which way
 /// entries go is data that no processor foresees, so steps are selections, and
 /// there are as many as the heap has levels.
-Values Selection::siftDown(TensorBuilder &b, Value from, Value count,
-                           ValueRange heap) {
+Values HeapSort::siftDown(TensorBuilder &b, Value from, Value count,
+                          ValueRange heap) {
   const size_t parts = heap.size();
   Values state(heap), entry = readAt(b, heap, from);
   state.append(entry.begin(), entry.end());
@@ -81,15 +84,15 @@ Values Selection::siftDown(TensorBuilder &b, Value from, Value count,
   return Values(state.begin(), state.begin() + parts);
 }
 
-/// The number of bits of k.
-void Selection::countLevels(TensorBuilder &b, Value k) {
+/// The number of bits of the count.
+void HeapSort::countLevels(TensorBuilder &b, Value count) {
   Value zeros =
-      math::CountLeadingZerosOp::create(b, b.convert(k, b.getI64Type()));
+      math::CountLeadingZerosOp::create(b, b.convert(count, b.getI64Type()));
   levels = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
 }
 
 /// Makes a heap from the bottom up.
-Values Selection::heapify(TensorBuilder &b, Value count, ValueRange heap) {
+Values HeapSort::heapify(TensorBuilder &b, Value count, ValueRange heap) {
   Value half = arith::DivUIOp::create(b, count, b.index(2));
   return loop(b, b.index(int64_t(0)), half, heap,
               [&](TensorBuilder &s, Value i, ValueRange heap) {
@@ -99,7 +102,7 @@ Values Selection::heapify(TensorBuilder &b, Value count, ValueRange heap) {
 }
 
 /// The worst of all that are left goes last.
-Values Selection::takeInOrder(TensorBuilder &b, Value count, ValueRange heap) {
+Values HeapSort::takeInOrder(TensorBuilder &b, Value count, ValueRange heap) {
   Value zero = b.index(int64_t(0));
   return loop(b, b.index(1), count, heap,
               [&](TensorBuilder &s, Value i, ValueRange heap) {
@@ -112,56 +115,9 @@ Values Selection::takeInOrder(TensorBuilder &b, Value count, ValueRange heap) {
               });
 }
 
-Values Selection::sort(TensorBuilder &b, Value count, ValueRange heap) {
+Values HeapSort::sort(TensorBuilder &b, Value count, ValueRange heap) {
   countLevels(b, count);
   return takeInOrder(b, count, heapify(b, count, heap));
-}
-
-/// Puts those of the entries in the range that are better in the places of the
-/// worst of the heap.
-Values Selection::offer(TensorBuilder &b, Value from, Value to, Value k,
-                        ValueRange heap, Source source) {
-  Value zero = b.index(int64_t(0));
-  return loop(b, from, to, heap,
-              [&](TensorBuilder &s, Value i, ValueRange heap) {
-                Values next = source(s, i);
-                Value better = isBefore(s, next, readAt(s, heap, zero));
-                return when(s, better, heap, [&](TensorBuilder &t) {
-                  return siftDown(t, zero, k, writeAt(t, next, heap, zero));
-                });
-              });
-}
-
-Values Selection::select(TensorBuilder &b, Value k, Value count,
-                         ValueRange heap, Source source, Test test) {
-  Value zero = b.index(int64_t(0));
-  countLevels(b, k);
-  Values state =
-      loop(b, zero, k, heap, [&](TensorBuilder &s, Value i, ValueRange heap) {
-        return writeAt(s, source(s, i), heap, i);
-      });
-  state = heapify(b, k, state);
-  Value none = b.compare(arith::CmpIPredicate::eq, k, zero);
-  Value end = b.select(none, k, count), width = b.index(kBlock);
-  if (!test)
-    return takeInOrder(b, k, offer(b, k, end, k, state, source));
-  Value blocks = arith::DivUIOp::create(b, b.sub(end, k), width);
-  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
-  state = loop(b, zero, blocks, state,
-               [&](TensorBuilder &s, Value block, ValueRange heap) {
-                 Value from = s.add(k, s.mul(block, width));
-                 // Of random entries the first k blocks have better ones.
-                 Value isLater = s.compare(arith::CmpIPredicate::sge, block, k);
-                 Value better =
-                     when(s, isLater, yes, [&](TensorBuilder &t) {
-                       return Values{test(t, from, readAt(t, heap, zero))};
-                     }).front();
-                 return when(s, better, heap, [&](TensorBuilder &t) {
-                   return offer(t, from, t.add(from, width), k, heap, source);
-                 });
-               });
-  state = offer(b, b.add(k, b.mul(blocks, width)), end, k, state, source);
-  return takeInOrder(b, k, state);
 }
 
 Value isLess(TensorBuilder &b, Value x, Value y, Type onnxType) {
@@ -185,297 +141,344 @@ Value orderByIndex(TensorBuilder &b, ValueRange x, ValueRange y,
   return arith::OrIOp::create(b, before, b.select(after, no, earlier));
 }
 
-bool PackedKeys::has(Type onnxType) {
-  return isBoolType(onnxType) ||
-         (onnxType.isIntOrFloat() && onnxType.getIntOrFloatBitWidth() <= 32);
-}
-
-/// The number of f32 or of at most 32 bits as an integer of 32 bits that is
-/// larger where it is. Zeros are equal, and NaN is the largest.
-static Value toOrderedInteger(TensorBuilder &b, Value value, bool isUnsigned) {
-  Type i32 = b.getI32Type();
-  auto constant = [&](int32_t number) { return b.integer(i32, number); };
-  if (auto type = dyn_cast<IntegerType>(value.getType())) {
-    if (type.getWidth() < 32)
-      return b.convert(value, i32, isUnsigned);
-    return isUnsigned
-               ? Value(arith::XOrIOp::create(b, value, constant(INT32_MIN)))
-               : value;
-  }
-  if (!value.getType().isF32())
-    value = arith::ExtFOp::create(b, b.getF32Type(), value);
-  Value isNaN =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, value, value);
-  // -0 + 0 = 0.
-  value = arith::AddFOp::create(b, value, b.zero(b.getF32Type()));
-  Value bits = arith::BitcastOp::create(b, i32, value);
-  // Of negative numbers the larger has the smaller bits.
-  Value sign = arith::ShRSIOp::create(b, bits, constant(31));
-  Value flipped = arith::AndIOp::create(b, sign, constant(INT32_MAX));
-  Value ordered = arith::XOrIOp::create(b, bits, flipped);
-  return b.select(isNaN, constant(INT32_MAX), ordered);
-}
-
-Value PackedKeys::pack(TensorBuilder &b, Value stored, Value index) const {
-  Type i64 = b.getI64Type();
-  Value value = loadScalar(b, b.getLoc(), stored, onnxType);
-  const bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
-  Value ordered = toOrderedInteger(b, value, isUnsigned);
-  if (!largest)
-    ordered = arith::XOrIOp::create(b, ordered, b.integer(b.getI32Type(), -1));
-  Value high =
-      arith::ShLIOp::create(b, b.convert(ordered, i64), b.integer(i64, 32));
-  Value low = arith::XOrIOp::create(b, b.convert(index, i64),
-                                    b.integer(i64, UINT32_MAX));
-  return arith::OrIOp::create(b, high, low);
-}
-
-Value PackedKeys::getIndex(TensorBuilder &b, Value key) {
-  Value low =
-      arith::AndIOp::create(b, key, b.integer(key.getType(), UINT32_MAX));
-  return arith::XOrIOp::create(b, low, b.integer(key.getType(), UINT32_MAX));
-}
-
-Value PackedKeys::isBefore(TensorBuilder &b, ValueRange x, ValueRange y) {
-  return b.compare(arith::CmpIPredicate::sgt, x.front(), y.front());
-}
-
-/// The largest or smallest of so many elements of a row of a matrix, as stored.
-/// A NaN among them is the largest, and never the smallest but of nothing else.
-static Value findBest(TensorBuilder &b, Value matrix, ValueRange at,
-                      int64_t count, Type onnxType, bool largest) {
-  Type type = elementTypeOf(matrix);
-  const bool isUnsigned = isUnsignedType(onnxType) || isBoolType(onnxType);
-  Value block = b.slice(matrix, {at[0], at[1]}, {b.size(1), b.size(count)},
-                        /*dropped=*/{0});
-  Value first = b.extract(matrix, at);
-  Value init = b.filled({}, first);
-  Value best =
-      b.generic(block, init, {b.identityMap(1), b.dimsMap(1, {})},
-                {utils::IteratorType::reduction},
-                [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-                  Value x = args[0], y = args[1];
-                  if (!isa<FloatType>(type))
-                    return {largest ? s.maximum(y, x, isUnsigned)
-                                    : s.minimum(y, x, isUnsigned)};
-                  if (largest)
-                    return {arith::MaximumFOp::create(s, y, x)};
-                  return {arith::MinNumFOp::create(s, y, x)};
-                })
-          .front();
-  return b.extract(best, {});
-}
-
 namespace {
 
-/// Entries, [count] each, and their order: of equals the one that was before
-/// remains so.
-struct Merging {
-  Value count;
-  Selection::Order isBefore;
+/// The best `count` elements of the rows of a matrix.
+///
+/// Of a row that is many times as long, most elements are passed over: the best
+/// of each of several groups of elements is found, then a bound that at least
+/// `count` of these keep, so that as many elements do, and few more.
+class RowSorter {
+public:
+  RowSorter(TensorBuilder &b, Value matrix, OpFoldResult count, Type onnxType,
+            bool largest)
+      : matrix(matrix), count(count), size(b.dim(matrix, 1)),
+        groups(countGroups(b)), keys(onnxType, largest, getStaticSize(size)) {}
 
-  /// Puts the runs of `width` entries of `from`, which are in order, together
-  /// in pairs, in `to`.
-  Values mergeRuns(TensorBuilder &b, ValueRange from, ValueRange to,
-                   Value width) const {
-    Value one = b.index(1), pair = b.add(width, width);
-    Value pairs = arith::CeilDivUIOp::create(b, count, pair);
-    return loop(
-        b, b.index(int64_t(0)), pairs, to,
-        [&](TensorBuilder &s, Value i, ValueRange to) {
-          Value start = s.mul(i, pair);
-          Value middle = s.minimum(s.add(start, width), count);
-          Value end = s.minimum(s.add(start, pair), count);
-          Values state(to);
-          state.append({start, middle});
-          Value lastLeft = s.sub(middle, one), lastRight = s.sub(end, one);
-          state = loop(
-              s, start, end, state,
-              [&](TensorBuilder &t, Value at, ValueRange state) {
-                ValueRange to = state.drop_back(2);
-                Value left = state[to.size()], right = state.back();
-                Values x = readAt(t, from, t.minimum(left, lastLeft)),
-                       y = readAt(t, from, t.minimum(right, lastRight)), chosen;
-                auto isLess = [&](Value a, Value b) {
-                  return t.compare(arith::CmpIPredicate::slt, a, b);
-                };
-                Value isNext = arith::OrIOp::create(t, isLess(lastLeft, left),
-                                                    isBefore(t, y, x));
-                Value isRight =
-                    arith::AndIOp::create(t, isLess(right, end), isNext);
-                for (auto [ifRight, ifLeft] : llvm::zip_equal(y, x))
-                  chosen.push_back(t.select(isRight, ifRight, ifLeft));
-                Values next = writeAt(t, chosen, to, at);
-                next.push_back(t.select(isRight, left, t.add(left, one)));
-                next.push_back(t.select(isRight, t.add(right, one), right));
-                return next;
-              });
-          state.pop_back_n(2);
-          return state;
-        });
-  }
-
-  /// `entries` in order; `room` is as large.
-  Values sort(TensorBuilder &b, ValueRange entries, ValueRange room) const {
-    // Twice in each step: they end where they were.
-    Value zeros =
-        math::CountLeadingZerosOp::create(b, b.convert(count, b.getI64Type()));
-    Value bits = b.sub(b.index(64), b.convert(zeros, b.getIndexType()));
-    Value steps = arith::CeilDivUIOp::create(b, bits, b.index(2));
-    const size_t parts = entries.size();
-    Values state(entries);
-    llvm::append_range(state, room);
-    state.push_back(b.index(1));
-    state = loop(b, b.index(int64_t(0)), steps, state,
-                 [&](TensorBuilder &s, Value, ValueRange state) {
-                   Value width = state.back();
-                   ValueRange entries = state.take_front(parts);
-                   Values room =
-                       mergeRuns(s, entries, state.slice(parts, parts), width);
-                   Value wider = s.add(width, width);
-                   Values next = mergeRuns(s, room, entries, wider);
-                   llvm::append_range(next, room);
-                   next.push_back(s.add(wider, wider));
-                   return next;
-                 });
-    return Values(state.begin(), state.begin() + parts);
-  }
-};
-
-} // namespace
-
-namespace {
-
-/// The best elements of rows of a matrix.
-struct RowSorter {
-  Value matrix;
-  OpFoldResult count;
-  Type onnxType;
-  bool largest;
-
-  Values byKeys(TensorBuilder &b, Value row, ValueRange results) const;
-  Values byEntries(TensorBuilder &b, Value row, ValueRange results) const;
+  bool packsIndices() const { return keys.packsIndices(); }
+  /// The elements of a row and their indices, in `results`.
+  Values sort(TensorBuilder &b, Value row, ValueRange results);
 
 private:
-  bool isWhole(TensorBuilder &b) const {
-    return isSameSize(count, b.dim(matrix, 1));
+  /// A multiple of this many groups, which is a vector of most processors.
+  static constexpr int64_t kLanes = 16;
+
+  OpFoldResult countGroups(TensorBuilder &b) const;
+  Value rankAt(TensorBuilder &b, Value i) const {
+    return keys.rank(b, b.extract(matrix, {row, i}));
   }
-  Value isBetter(TensorBuilder &b, Value x, Value y) const {
-    return largest ? isLess(b, y, x, onnxType) : isLess(b, x, y, onnxType);
-  }
-  Values sortAll(TensorBuilder &b, ValueRange entries, Selection::Source source,
-                 Selection::Order isBefore) const;
-  Values
-  select(TensorBuilder &b, Value row, ValueRange heap, Selection::Source source,
-         Selection::Order isBefore,
-         function_ref<Value(TensorBuilder &, ValueRange)> getValue) const;
+  /// Whether most elements are passed over (i1).
+  Value isLong(TensorBuilder &b) const;
+  OpFoldResult capacity(TensorBuilder &b, Value isLong) const;
+  Value isEnough(TensorBuilder &b, Value kept) const;
+  Values store(TensorBuilder &b, ValueRange entry, Value at,
+               ValueRange results) const;
+  bool takesOneByOne() const;
+  Values takeOneByOne(TensorBuilder &b, ValueRange results) const;
+  Value findBestOfGroups(TensorBuilder &b) const;
+  Value findBound(TensorBuilder &b) const;
+  Values listAll(TensorBuilder &b, const KeyList &list) const;
+  Values listFrom(TensorBuilder &b, const KeyList &list, Value bound) const;
+
+  Value matrix, row;
+  OpFoldResult count, size, groups;
+  ElementKeys keys;
 };
 
 } // namespace
 
-/// All entries of `source` in order.
-Values RowSorter::sortAll(TensorBuilder &b, ValueRange entries,
-                          Selection::Source source,
-                          Selection::Order isBefore) const {
-  OpFoldResult size = b.dim(matrix, 1);
-  Value extent = b.index(size);
-  Values filled = loop(b, b.index(int64_t(0)), extent, entries,
-                       [&](TensorBuilder &s, Value i, ValueRange parts) {
-                         return writeAt(s, source(s, i), parts, i);
-                       });
-  // Empty tensors of one type are one, which may not be changed as two.
-  Values room;
-  for (Value part : entries)
-    room.push_back(
-        b.empty({b.plus(size, int64_t(room.size()) + 1)}, elementTypeOf(part)));
-  return Merging{extent, isBefore}.sort(b, filled, room);
+/// Of more groups fewer elements are listed; of a short row they would be too
+/// short.
+OpFoldResult RowSorter::countGroups(TensorBuilder &b) const {
+  auto round = [&](OpFoldResult number) {
+    return b.times(b.ceilDiv(number, b.size(kLanes)), kLanes);
+  };
+  OpFoldResult least = round(b.times(count, 2)),
+               most = round(b.times(count, 4));
+  OpFoldResult usual = round(b.ceilDiv(size, b.size(4)));
+  std::optional<int64_t> n = getStaticSize(usual), from = getStaticSize(least),
+                         to = getStaticSize(most);
+  if (n && from && to)
+    return b.size(std::clamp(*n, *from, *to));
+  return b.minimum(b.maximum(b.index(usual), b.index(least)), b.index(most));
 }
 
-/// The best entries of `source`, of which `getValue` gives the stored element.
-Values RowSorter::select(
-    TensorBuilder &b, Value row, ValueRange heap, Selection::Source source,
-    Selection::Order isBefore,
-    function_ref<Value(TensorBuilder &, ValueRange)> getValue) const {
-  Value k = b.index(count), extent = b.index(b.dim(matrix, 1));
-  auto test = [&](TensorBuilder &t, Value from, ValueRange worst) {
-    Value best =
-        findBest(t, matrix, {row, from}, Selection::kBlock, onnxType, largest);
-    return isBetter(t, best, getValue(t, worst));
+/// Groups must have a few elements each, and more where there are many, which
+/// are sorted faster by the element.
+Value RowSorter::isLong(TensorBuilder &b) const {
+  constexpr int64_t kMany = 512;
+  OpFoldResult twice = b.times(groups, 2);
+  OpFoldResult thrice = b.minus(b.times(groups, 3), b.size(kMany));
+  std::optional<int64_t> n = getStaticSize(size), k = getStaticSize(count),
+                         x = getStaticSize(twice), y = getStaticSize(thrice);
+  auto known = [&](bool value) {
+    return arith::ConstantOp::create(b, b.getBoolAttr(value));
   };
-  // Other types are not stored as what is compared.
-  Type stored = elementTypeOf(matrix);
-  const bool isPlain =
-      isa<FloatType>(stored) == isa<FloatType>(onnxType) &&
-      stored.getIntOrFloatBitWidth() == onnxType.getIntOrFloatBitWidth();
-  Selection selection(isBefore);
-  return isPlain ? selection.select(b, k, extent, heap, source, test)
-                 : selection.select(b, k, extent, heap, source);
+  if (isSameSize(count, size) || (n && *n <= KeyList::kFew))
+    return known(false);
+  if (n && k && x && y)
+    return known(*k > 0 && *n >= std::max(*x, *y));
+  Value least = b.maximum(b.index(twice), b.index(thrice));
+  least = b.maximum(least, b.index(KeyList::kFew + 1));
+  Value isSome = b.compare(Predicate::sgt, b.index(count), b.index(int64_t(0)));
+  Value isMore = b.compare(Predicate::sge, b.index(size), least);
+  return arith::AndIOp::create(b, isSome, isMore);
 }
 
-/// Sorts keys in the place of the indices, then reads the elements.
-Values RowSorter::byKeys(TensorBuilder &b, Value row,
-                         ValueRange results) const {
-  PackedKeys keys(onnxType, largest);
-  auto source = [&](TensorBuilder &t, Value i) -> Values {
-    return {keys.pack(t, t.extract(matrix, {row, i}), i)};
-  };
-  auto getValue = [&](TensorBuilder &t, ValueRange key) -> Value {
-    Value index = PackedKeys::getIndex(t, key.front());
-    return t.extract(matrix, {row, t.convert(index, t.getIndexType())});
-  };
-  Value found =
-      isWhole(b)
-          ? sortAll(b, results[1], source, PackedKeys::isBefore).front()
-          : select(b, row, results[1], source, PackedKeys::isBefore, getValue)
-                .front();
-  return loop(b, b.index(int64_t(0)), b.index(count), {results[0], found},
-              [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
-                Value key = s.extract(state[1], i);
-                return {put(s, getValue(s, key), state[0], i),
-                        put(s, PackedKeys::getIndex(s, key), state[1], i)};
+/// Whether so few groups are kept that their elements are few.
+Value RowSorter::isEnough(TensorBuilder &b, Value kept) const {
+  Value most = b.index(b.plus(count, b.floorDiv(count, b.size(4))));
+  return b.compare(Predicate::sle, kept, most);
+}
+
+/// The most elements that are listed: of a bound that few groups keep all of
+/// theirs; of another those of fewer than `count` groups that are better, and
+/// `count` that equal it.
+OpFoldResult RowSorter::capacity(TensorBuilder &b, Value isLong) const {
+  std::optional<bool> known;
+  if (auto constant = isLong.getDefiningOp<arith::ConstantOp>())
+    known = cast<BoolAttr>(constant.getValue()).getValue();
+  if (known == false)
+    return size;
+  OpFoldResult kept = b.plus(count, b.floorDiv(count, b.size(4)));
+  OpFoldResult length = b.ceilDiv(size, b.atLeast(groups, 1));
+  OpFoldResult few = b.plus(b.times(kept, length), count);
+  std::optional<int64_t> n = getStaticSize(size), m = getStaticSize(few);
+  if (known && n && m)
+    return b.size(std::min(*n, *m));
+  Value all = b.index(size);
+  return b.select(isLong, b.minimum(b.index(few), all), all);
+}
+
+/// The rank of the best of each group, [groups]: of every so manieth element.
+Value RowSorter::findBestOfGroups(TensorBuilder &b) const {
+  Value zero = b.index(int64_t(0)), width = b.index(groups);
+  Value rounds = arith::DivUIOp::create(b, b.index(size), width);
+  Values best = {b.empty({groups}, keys.rankType(b))};
+  best = loop(b, zero, width, best,
+              [&](TensorBuilder &s, Value i, ValueRange best) -> Values {
+                return {put(s, rankAt(s, i), best[0], i)};
               });
+  auto take = [&](TensorBuilder &s, Value begin, Value to, ValueRange best) {
+    return loop(
+        s, zero, to, best,
+        [&](TensorBuilder &t, Value i, ValueRange best) -> Values {
+          Value here = rankAt(t, t.add(begin, i));
+          return {put(t, t.maximum(t.extract(best[0], i), here), best[0], i)};
+        });
+  };
+  best = loop(b, b.index(1), rounds, best,
+              [&](TensorBuilder &s, Value round, ValueRange best) {
+                return take(s, s.mul(round, width), width, best);
+              });
+  Value begin = b.mul(rounds, width);
+  return take(b, begin, b.sub(b.index(size), begin), best).front();
 }
 
-/// Sorts elements together with their indices.
-Values RowSorter::byEntries(TensorBuilder &b, Value row,
-                            ValueRange results) const {
-  auto source = [&](TensorBuilder &t, Value i) -> Values {
-    return {t.extract(matrix, {row, i}), t.convert(i, t.getI64Type())};
-  };
-  if (isWhole(b))
-    return sortAll(b, results, source,
-                   [&](TensorBuilder &s, ValueRange x, ValueRange y) {
-                     return isBetter(s, x.front(), y.front());
-                   });
-  auto isBefore = [&](TensorBuilder &s, ValueRange x, ValueRange y) {
-    return orderByIndex(s, x, y, [&](ValueRange x, ValueRange y) {
-      return isBetter(s, x.front(), y.front());
-    });
-  };
-  return select(
-      b, row, results, source, isBefore,
-      [](TensorBuilder &, ValueRange entry) { return entry.front(); });
+/// A rank that the best of at least `count` groups have, and of few more if
+/// there is such a one; else the largest of them.
+Value RowSorter::findBound(TensorBuilder &b) const {
+  Value best = findBestOfGroups(b);
+  auto type = cast<IntegerType>(keys.rankType(b));
+  Value zero = b.index(int64_t(0)), one = b.integer(type, 1);
+  Value width = b.index(groups);
+  Value first = b.extract(best, zero);
+  Values state =
+      loop(b, zero, width, {first, first},
+           [&](TensorBuilder &s, Value i, ValueRange ends) -> Values {
+             Value here = s.extract(best, i);
+             return {s.minimum(ends[0], here), s.maximum(ends[1], here)};
+           });
+  Value isOne = b.compare(Predicate::eq, b.index(count), b.index(int64_t(1)));
+  state[0] = b.select(isOne, state[1], state[0]);
+  // The least bound that is left, the largest, and what keep the least.
+  state.push_back(width);
+  auto op = scf::WhileOp::create(
+      b, TypeRange(ValueRange(state)), state,
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value isOpen = s.compare(Predicate::slt, state[0], state[1]);
+        Value isMany = arith::XOrIOp::create(
+            s, isEnough(s, state[2]),
+            arith::ConstantOp::create(s, s.getBoolAttr(true)));
+        scf::ConditionOp::create(s, arith::AndIOp::create(s, isOpen, isMany),
+                                 state);
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value half = arith::ShRUIOp::create(s, s.sub(state[1], state[0]), one);
+        Value middle = s.sub(state[1], half);
+        Value kept =
+            loop(s, zero, width, s.zero(type),
+                 [&](TensorBuilder &t, Value i, ValueRange sum) -> Values {
+                   Value is =
+                       t.compare(Predicate::sge, t.extract(best, i), middle);
+                   return {t.add(sum[0], t.convert(is, type, true))};
+                 })
+                .front();
+        kept = s.convert(kept, s.getIndexType());
+        Value holds = s.compare(Predicate::sge, kept, s.index(count));
+        scf::YieldOp::create(
+            s, ValueRange{s.select(holds, middle, state[0]),
+                          s.select(holds, state[1], s.sub(middle, one)),
+                          s.select(holds, kept, state[2])});
+      });
+  return op.getResult(0);
+}
+
+/// Lists all elements. Returns the list's tensors, and how many there are.
+Values RowSorter::listAll(TensorBuilder &b, const KeyList &list) const {
+  Value extent = b.index(size);
+  Values state = loop(b, b.index(int64_t(0)), extent, list.tensors(),
+                      [&](TensorBuilder &s, Value i, ValueRange tensors) {
+                        KeyList next = list.with(tensors);
+                        next.put(s, i, keys.entry(s, rankAt(s, i), i));
+                        return Values(next.tensors());
+                      });
+  state.push_back(extent);
+  return state;
+}
+
+/// The same with those whose rank is more than a bound, and the first `count`
+/// that equal it.
+Values RowSorter::listFrom(TensorBuilder &b, const KeyList &list,
+                           Value bound) const {
+  auto type = cast<IntegerType>(bound.getType());
+  Value zero = b.index(int64_t(0)), one = b.index(1);
+  Value end = b.index(size), most = b.index(count);
+  Value last = b.integer(type, llvm::maxIntN(type.getWidth()));
+  Value isLast = b.compare(Predicate::eq, bound, last);
+  Value above = b.add(bound, b.integer(type, 1));
+  // The list, where to go on, the least rank, how many equal the bound, and how
+  // many are listed.
+  Values state(list.tensors());
+  const size_t parts = state.size();
+  state.append({zero, bound, zero, zero});
+  auto op = scf::WhileOp::create(
+      b, TypeRange(ValueRange(state)), state,
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value least = state[parts + 1];
+        Values found =
+            findFirst(s, state[parts], end, [&](TensorBuilder &t, Value i) {
+              return t.compare(Predicate::sge, rankAt(t, i), least);
+            });
+        Values next(state);
+        next[parts] = found[0];
+        scf::ConditionOp::create(s, found[1], next);
+      },
+      [&](OpBuilder &builder, Location loc, ValueRange state) {
+        TensorBuilder s(loc, builder);
+        Value next = state[parts], equal = state[parts + 2];
+        Value at = s.sub(next, one), here = rankAt(s, at);
+        Value isEqual = s.compare(Predicate::eq, here, bound);
+        equal = s.select(isEqual, s.add(equal, one), equal);
+        Value isFull = s.compare(Predicate::sge, equal, most);
+        Value isOver = arith::AndIOp::create(s, isFull, isLast);
+        KeyList longer = list.with(state.take_front(parts));
+        longer.put(s, state.back(), keys.entry(s, here, at));
+        Values made(longer.tensors());
+        made.append({s.select(isOver, end, next),
+                     s.select(isFull, above, bound), equal,
+                     s.add(state.back(), one)});
+        scf::YieldOp::create(s, made);
+      });
+  Values made(op.getResults().take_front(parts));
+  made.push_back(op.getResults().back());
+  return made;
+}
+
+/// Whether going through a row for each element of the result takes least.
+bool RowSorter::takesOneByOne() const {
+  constexpr int64_t kMostTests = 2048;
+  std::optional<int64_t> n = getStaticSize(size), k = getStaticSize(count);
+  return keys.packsIndices() && n && k && 4 * *k <= *n &&
+         *k <= kMostTests / std::max<int64_t>(*n, 1);
+}
+
+/// The largest key, then the largest of those below it, and so on.
+Values RowSorter::takeOneByOne(TensorBuilder &b, ValueRange results) const {
+  Type i64 = b.getI64Type();
+  Value zero = b.index(int64_t(0)), none = b.integer(i64, INT64_MIN);
+  KeyList list = keys.makeList(b, size);
+  Values all = listAll(b, list);
+  list = list.with(ValueRange(all).drop_back());
+  Values state(results);
+  state.push_back(b.integer(i64, INT64_MAX));
+  state = loop(b, zero, b.index(count), state,
+               [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
+                 auto take = [&](TensorBuilder &t, Value j,
+                                 ValueRange best) -> Values {
+                   Value key = list.get(t, j).front();
+                   Value isLeft = t.compare(Predicate::sle, key, state[2]);
+                   return {t.maximum(best[0], t.select(isLeft, key, none))};
+                 };
+                 Value best = loop(s, zero, b.index(size), none, take).front();
+                 Values next = store(s, best, i, state.take_front(2));
+                 next.push_back(s.sub(best, s.integer(i64, 1)));
+                 return next;
+               });
+  state.pop_back();
+  return state;
+}
+
+/// Puts the element and the index of an entry in the results.
+Values RowSorter::store(TensorBuilder &b, ValueRange entry, Value at,
+                        ValueRange results) const {
+  Value index = keys.index(b, entry);
+  Value place = b.convert(index, b.getIndexType());
+  return {put(b, b.extract(matrix, {row, place}), results[0], at),
+          put(b, index, results[1], at)};
+}
+
+Values RowSorter::sort(TensorBuilder &b, Value at, ValueRange results) {
+  row = at;
+  if (takesOneByOne())
+    return takeOneByOne(b, results);
+  Value isMore = isLong(b);
+  KeyList list = keys.makeList(b, capacity(b, isMore));
+  Values state(list.tensors());
+  state.push_back(b.index(size));
+  auto known = isMore.getDefiningOp<arith::ConstantOp>();
+  if (known && cast<BoolAttr>(known.getValue()).getValue()) {
+    state = listFrom(b, list, findBound(b));
+  } else if (known) {
+    state = listAll(b, list);
+  } else {
+    auto branch = [&](bool isLong) {
+      return [&, isLong](OpBuilder &builder, Location loc) {
+        TensorBuilder s(loc, builder);
+        scf::YieldOp::create(s, isLong ? listFrom(s, list, findBound(s))
+                                       : listAll(s, list));
+      };
+    };
+    state = Values(
+        scf::IfOp::create(b, isMore, branch(true), branch(false)).getResults());
+  }
+  Value listed = state.pop_back_val();
+  list = list.with(state);
+  list.sort(b, listed);
+  return loop(b, b.index(int64_t(0)), b.index(count), results,
+              [&](TensorBuilder &s, Value i, ValueRange parts) {
+                return store(s, list.get(s, i), i, parts);
+              });
 }
 
 Values sortRows(TensorBuilder &b, Value matrix, OpFoldResult count,
                 Type onnxType, bool largest) {
   OpFoldResult rows = b.dim(matrix, 0), size = b.dim(matrix, 1);
-  constexpr int64_t kMostKeys = int64_t(1) << 32;
+  RowSorter sorter(b, matrix, count, onnxType, largest);
   std::optional<int64_t> known = getStaticSize(size);
-  const bool hasKeys =
-      PackedKeys::has(onnxType) && known.value_or(0) <= kMostKeys;
-  if (hasKeys && !known)
-    createCheck(
-        b, b.getLoc(),
-        b.compare(arith::CmpIPredicate::ule, b.index(size), b.index(kMostKeys)),
-        "cannot sort {0} elements, more than 2^32", {size});
-  RowSorter sorter{matrix, count, onnxType, largest};
+  if (sorter.packsIndices() && !known)
+    createCheck(b, b.getLoc(),
+                b.compare(arith::CmpIPredicate::ule, b.index(size),
+                          b.index(ElementKeys::kMostPacked)),
+                "cannot sort {0} elements, more than 2^32", {size});
   Values results = {b.empty({rows, count}, elementTypeOf(matrix)),
                     b.empty({rows, count}, b.getI64Type())};
   results =
       forEachRow(b, results, [&](TensorBuilder &s, Value row, ValueRange part) {
-        return hasKeys ? sorter.byKeys(s, row, part)
-                       : sorter.byEntries(s, row, part);
+        return sorter.sort(s, row, part);
       });
   if (auto loop = results.front().getDefiningOp<scf::ForallOp>()) {
     std::string words = largest ? "largest" : "smallest";

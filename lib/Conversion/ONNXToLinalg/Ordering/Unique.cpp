@@ -118,14 +118,16 @@ Value sortSlices(TensorBuilder &b, const Slices &slices) {
                              s.convert(y[0], s.getIndexType()));
     });
   };
-  auto source = [](TensorBuilder &s, Value i) -> Values {
-    return {s.convert(i, s.getI64Type())};
-  };
-  return runOnce(b, b.empty({size}, b.getI64Type()),
-                 [&](TensorBuilder &s, ValueRange heap) {
-                   return Selection(compare).select(s, count, count, heap,
-                                                    source);
-                 })
+  return runOnce(
+             b, b.empty({size}, b.getI64Type()),
+             [&](TensorBuilder &s, ValueRange heap) {
+               Values all = loop(
+                   s, s.index(int64_t(0)), count, heap,
+                   [&](TensorBuilder &t, Value i, ValueRange heap) -> Values {
+                     return {put(t, t.convert(i, t.getI64Type()), heap[0], i)};
+                   });
+               return HeapSort(compare).sort(s, count, all);
+             })
       .front();
 }
 

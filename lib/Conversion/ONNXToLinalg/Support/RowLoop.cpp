@@ -205,8 +205,8 @@ Values when(TensorBuilder &b, Value condition, ValueRange otherwise,
   return Values(op.getResults());
 }
 
-Value holdsForAny(TensorBuilder &b, Value from, Value to,
-                  function_ref<Value(TensorBuilder &, Value)> test) {
+Values findFirst(TensorBuilder &b, Value from, Value to,
+                 function_ref<Value(TensorBuilder &, Value)> test) {
   Value no = arith::ConstantOp::create(b, b.getBoolAttr(false));
   Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Type types[] = {b.getIndexType(), b.getI1Type()};
@@ -225,7 +225,12 @@ Value holdsForAny(TensorBuilder &b, Value from, Value to,
         scf::YieldOp::create(s, ValueRange{s.add(state[0], s.index(1)), found});
       });
   op->setAttr(sdx::kAnyAttr, b.getUnitAttr());
-  return op.getResult(1);
+  return Values(op.getResults());
+}
+
+Value holdsForAny(TensorBuilder &b, Value from, Value to,
+                  function_ref<Value(TensorBuilder &, Value)> test) {
+  return findFirst(b, from, to, test)[1];
 }
 
 Value put(TensorBuilder &b, Value value, Value tensor, ValueRange at) {

@@ -106,6 +106,12 @@ mlir::Value holdsForAny(
     TensorBuilder &b, mlir::Value from, mlir::Value to,
     llvm::function_ref<mlir::Value(TensorBuilder &, mlir::Value i)> test);
 
+/// The same, and before it the index after the first for which it does; where
+/// there is none, anything.
+Values
+findFirst(TensorBuilder &b, mlir::Value from, mlir::Value to,
+          llvm::function_ref<mlir::Value(TensorBuilder &, mlir::Value i)> test);
+
 /// `tensor` with `value` at a place.
 mlir::Value put(TensorBuilder &b, mlir::Value value, mlir::Value tensor,
                 mlir::ValueRange at);
