@@ -162,6 +162,8 @@ public:
 private:
   /// A multiple of this many groups, which is a vector of most processors.
   static constexpr int64_t kLanes = 16;
+  /// Elements that are gone through one by one in all.
+  static constexpr int64_t kMostTests = 2048;
 
   OpFoldResult countGroups(TensorBuilder &b) const;
   Value rankAt(TensorBuilder &b, Value i) const {
@@ -169,11 +171,12 @@ private:
   }
   /// Whether most elements are passed over (i1).
   Value isLong(TensorBuilder &b) const;
+  Values sortListed(TensorBuilder &b, ValueRange results) const;
   OpFoldResult capacity(TensorBuilder &b, Value isLong) const;
   Value isEnough(TensorBuilder &b, Value kept) const;
   Values store(TensorBuilder &b, ValueRange entry, Value at,
                ValueRange results) const;
-  bool takesOneByOne() const;
+  Value isTakenOneByOne(TensorBuilder &b) const;
   Values takeOneByOne(TensorBuilder &b, ValueRange results) const;
   Value findBestOfGroups(TensorBuilder &b) const;
   Value findBound(TensorBuilder &b) const;
@@ -186,6 +189,23 @@ private:
 };
 
 } // namespace
+
+/// The values of one of two branches, of which there is only one where the
+/// condition is known.
+static Values either(TensorBuilder &b, Value condition,
+                     function_ref<Values(TensorBuilder &)> then,
+                     function_ref<Values(TensorBuilder &)> otherwise) {
+  if (auto known = condition.getDefiningOp<arith::ConstantOp>())
+    return cast<BoolAttr>(known.getValue()).getValue() ? then(b) : otherwise(b);
+  auto branch = [](function_ref<Values(TensorBuilder &)> body) {
+    return [body](OpBuilder &builder, Location loc) {
+      TensorBuilder s(loc, builder);
+      scf::YieldOp::create(s, body(s));
+    };
+  };
+  return Values(scf::IfOp::create(b, condition, branch(then), branch(otherwise))
+                    .getResults());
+}
 
 /// Of more groups fewer elements are listed; of a short row they would be too
 /// short.
@@ -388,28 +408,45 @@ Values RowSorter::listFrom(TensorBuilder &b, const KeyList &list,
   return made;
 }
 
-/// Whether going through a row for each element of the result takes least.
-bool RowSorter::takesOneByOne() const {
-  constexpr int64_t kMostTests = 2048;
+/// Whether going through a row for each element of the result takes least
+/// (i1); null where it is known not to.
+Value RowSorter::isTakenOneByOne(TensorBuilder &b) const {
   std::optional<int64_t> n = getStaticSize(size), k = getStaticSize(count);
-  return keys.packsIndices() && n && k && 4 * *k <= *n &&
-         *k <= kMostTests / std::max<int64_t>(*n, 1);
+  if (!keys.packsIndices() || isSameSize(count, size) || k == 0)
+    return {};
+  if (n && k)
+    return 4 * *k <= *n && *n <= kMostTests / *k
+               ? arith::ConstantOp::create(b, b.getBoolAttr(true))
+               : Value();
+  if (n.value_or(0) > kMostTests || k.value_or(0) > kMostTests)
+    return {};
+  Value fits = b.compare(Predicate::ule, b.index(size), b.index(kMostTests));
+  Value isLong =
+      b.compare(Predicate::ule, b.index(b.times(count, 4)), b.index(size));
+  Value isShort = b.compare(Predicate::ule, b.index(b.times(count, size)),
+                            b.index(kMostTests));
+  return arith::AndIOp::create(b, fits,
+                               arith::AndIOp::create(b, isLong, isShort));
 }
 
 /// The largest key, then the largest of those below it, and so on.
 Values RowSorter::takeOneByOne(TensorBuilder &b, ValueRange results) const {
   Type i64 = b.getI64Type();
   Value zero = b.index(int64_t(0)), none = b.integer(i64, INT64_MIN);
-  KeyList list = keys.makeList(b, size);
-  Values all = listAll(b, list);
-  list = list.with(ValueRange(all).drop_back());
+  OpFoldResult capacity = getStaticSize(size) ? size : b.size(kMostTests);
+  Value list = loop(b, zero, b.index(size), b.empty({capacity}, i64),
+                    [&](TensorBuilder &s, Value i, ValueRange list) -> Values {
+                      Value key = keys.entry(s, rankAt(s, i), i).front();
+                      return {put(s, key, list.front(), i)};
+                    })
+                   .front();
   Values state(results);
   state.push_back(b.integer(i64, INT64_MAX));
   state = loop(b, zero, b.index(count), state,
                [&](TensorBuilder &s, Value i, ValueRange state) -> Values {
                  auto take = [&](TensorBuilder &t, Value j,
                                  ValueRange best) -> Values {
-                   Value key = list.get(t, j).front();
+                   Value key = t.extract(list, j);
                    Value isLeft = t.compare(Predicate::sle, key, state[2]);
                    return {t.maximum(best[0], t.select(isLeft, key, none))};
                  };
@@ -433,28 +470,22 @@ Values RowSorter::store(TensorBuilder &b, ValueRange entry, Value at,
 
 Values RowSorter::sort(TensorBuilder &b, Value at, ValueRange results) {
   row = at;
-  if (takesOneByOne())
-    return takeOneByOne(b, results);
+  Value isShort = isTakenOneByOne(b);
+  if (!isShort)
+    return sortListed(b, results);
+  return either(
+      b, isShort, [&](TensorBuilder &s) { return takeOneByOne(s, results); },
+      [&](TensorBuilder &s) { return sortListed(s, results); });
+}
+
+/// Lists what may be among the best, and sorts that.
+Values RowSorter::sortListed(TensorBuilder &b, ValueRange results) const {
   Value isMore = isLong(b);
   KeyList list = keys.makeList(b, capacity(b, isMore));
-  Values state(list.tensors());
-  state.push_back(b.index(size));
-  auto known = isMore.getDefiningOp<arith::ConstantOp>();
-  if (known && cast<BoolAttr>(known.getValue()).getValue()) {
-    state = listFrom(b, list, findBound(b));
-  } else if (known) {
-    state = listAll(b, list);
-  } else {
-    auto branch = [&](bool isLong) {
-      return [&, isLong](OpBuilder &builder, Location loc) {
-        TensorBuilder s(loc, builder);
-        scf::YieldOp::create(s, isLong ? listFrom(s, list, findBound(s))
-                                       : listAll(s, list));
-      };
-    };
-    state = Values(
-        scf::IfOp::create(b, isMore, branch(true), branch(false)).getResults());
-  }
+  Values state = either(
+      b, isMore,
+      [&](TensorBuilder &s) { return listFrom(s, list, findBound(s)); },
+      [&](TensorBuilder &s) { return listAll(s, list); });
   Value listed = state.pop_back_val();
   list = list.with(state);
   list.sort(b, listed);
