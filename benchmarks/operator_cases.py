@@ -203,7 +203,7 @@ def indices():
         one(f"ScatterND rows add{label(dtype)}", "ScatterND", lambda r, d=dtype: {"x": r.normal(4096, 256, dtype=d), "i": r.ints(0, 4096, 2000, 1), "u": r.normal(2000, 256, dtype=d)}, reduction="add")
     one("ScatterND into a cache", "ScatterND", lambda r: {"x": r.normal(1024, 64), "i": np.array([[5]]), "u": r.normal(1, 64)})
     one("ScatterElements of a graph's edges", "ScatterElements", lambda r: {"x": r.normal(2000, 32), "i": r.ints(0, 2000, 20000, 32), "u": r.normal(20000, 32)}, axis=0, reduction="add")
-    for rows, width, k in [(1, 100000, 100), (4, 50257, 50), (1, 217413, 1000), (1, 10000, 10000), (100, 1000, 10), (1, 8400, 300)]:
+    for rows, width, k in [(1, 100000, 100), (4, 50257, 50), (1, 217413, 1000), (1, 10000, 10000), (100, 1000, 10), (1, 8400, 300), (1000, 128, 8), (200, 150, 20)]:
         for dtype in (F32, I64) if width == 50257 else (F32,):
             one(f"TopK {k} of {rows}x{width}{label(dtype)}", "TopK", lambda r, n=rows, w=width, d=dtype: {"x": r.normal(n, w, dtype=d)}, lambda r, k=k: {"k": np.array([k])}, outputs="v,i")
     one("TopK 5 along axis 1", "TopK", lambda r: {"x": r.normal(8, 100, 400)}, lambda r: {"k": np.array([5])}, outputs="v,i", axis=1)

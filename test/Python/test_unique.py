@@ -71,6 +71,20 @@ def test_optional_results(names):
         np.testing.assert_array_equal(got, value)
 
 
+@pytest.mark.parametrize("count", [64, 65, 900])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float64, np.float32, np.int32, np.uint16, np.int8], ids=lambda d: d.__name__)
+def test_all_of_a_type(dtype, count):
+    """Numbers of all sizes and both signs, whose bits all differ, and few apart."""
+    rng = np.random.default_rng(count)
+    bits = rng.integers(0, 256, (count, np.dtype(dtype).itemsize), np.uint8).view(dtype)[:, 0]
+    ends = [np.nan, -np.inf, np.inf, -0.0, 0.0] if np.dtype(dtype).kind == "f" else [np.iinfo(dtype).min, np.iinfo(dtype).max, 0]
+    bits[rng.integers(0, count, 20)] = rng.choice(np.array(ends, dtype), 20)
+    for x in (bits, rng.choice(bits, count), (rng.integers(0, 9, count) + 100).astype(dtype), np.full(count, ends[0], dtype)):
+        for is_sorted in (0, 1):
+            for got, want in zip(unique(x, None, is_sorted, count == 64), expected(x, None, is_sorted)):
+                np.testing.assert_array_equal(got, want)
+
+
 def test_large():
     x = np.random.default_rng(1).integers(0, 50000, 200000)
     for is_sorted in (0, 1):
