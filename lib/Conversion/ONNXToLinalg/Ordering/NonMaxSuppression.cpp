@@ -166,25 +166,36 @@ Value Suppression::countCandidates(TensorBuilder &b, Value keys) const {
 
 Value Suppression::collect(TensorBuilder &b, Value keys, Value row,
                            KeyList &list) const {
-  Value zero = b.index(int64_t(0));
+  Value zero = b.index(int64_t(0)), extent = b.index(b.dim(keys, 1));
   ElementKeys elements = getKeys(b);
+  Type type = elements.rankType(b);
+  // Ranks first, which vectors compute.
+  Value ranks =
+      loop(b, zero, extent, b.empty({b.dim(keys, 1)}, type),
+           [&](TensorBuilder &s, Value i, ValueRange ranks) -> Values {
+             Value rank = elements.rank(s, s.extract(keys, {row, i}));
+             return {put(s, rank, ranks.front(), i)};
+           })
+          .front();
+  Value none = elements.rank(
+      b, b.scalar(b.getF32Type(), std::numeric_limits<double>::quiet_NaN()));
   Values state(list.tensors());
   state.push_back(zero);
   // What is no candidate is written, too, and what comes next over it.
-  state =
-      loop(b, zero, b.index(b.dim(keys, 1)), state,
-           [&](TensorBuilder &s, Value i, ValueRange state) {
-             Value key = s.extract(keys, {row, i}), count = state.back();
-             KeyList here = list.with(state.drop_back());
-             here.put(s, count, elements.entry(s, elements.rank(s, key), i));
-             Value next = s.add(count, s.index(1));
-             if (scoreThreshold)
-               next = s.select(compareFloats(s, FloatPredicate::ORD, key, key),
-                               next, count);
-             Values made(here.tensors());
-             made.push_back(next);
-             return made;
-           });
+  state = loop(b, zero, extent, state,
+               [&](TensorBuilder &s, Value i, ValueRange state) {
+                 Value rank = s.extract(ranks, i), count = state.back();
+                 KeyList here = list.with(state.drop_back());
+                 here.put(s, count, elements.entry(s, rank, i));
+                 Value next = s.add(count, s.index(1));
+                 if (scoreThreshold) {
+                   Value is = s.compare(arith::CmpIPredicate::ne, rank, none);
+                   next = s.select(is, next, count);
+                 }
+                 Values made(here.tensors());
+                 made.push_back(next);
+                 return made;
+               });
   Value count = state.pop_back_val();
   list = list.with(state);
   return count;
