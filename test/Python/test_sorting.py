@@ -81,3 +81,14 @@ def test_ends_of_types(dtype, largest, size, k):
     np.testing.assert_array_equal(indices, order)
     np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
     np.testing.assert_array_equal(np.signbit(values), np.signbit(np.take_along_axis(x, order, 1)))
+
+
+@pytest.mark.parametrize("size, k", [(64, 6), (1500, 9), (40, 40), (300, 200)])
+def test_constants(size, k):
+    """Loops of a constant's elements run when the model is loaded."""
+    x = np.random.default_rng(8).integers(0, 99, (3, size)).astype(np.float32)
+    nodes = [helper.make_node("TopK", ["x", "k"], ["v", "i"]), helper.make_node("Add", ["v", "z"], ["w"])]
+    held = [constant("x", x, np.float32), constant("k", [k])]
+    values, indices = run(nodes, {"z": np.zeros(1, np.float32)}, ["w", "i"], {"z": [1]}, 17, held)
+    for got, want in zip((values, indices), expected(x, k, 1, True)):
+        np.testing.assert_array_equal(got, want)
