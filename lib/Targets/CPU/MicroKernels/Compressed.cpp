@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Scales of columns come after the sums; the left-hand side is made smaller so
-// that no product leaves the range of f32 (CompressedWeights.h).
+// Scales of columns come after the sums. One side is made smaller so that no
+// product leaves the range of f32 (CompressedWeights.h): the left-hand side of
+// few rows, else the numbers read, which takes fewer multiplications then and
+// lets broadcasts come straight from memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +25,12 @@ using namespace sardonyx::cpu;
 
 namespace {
 
-/// A number of the left-hand side, made smaller.
-using LeftNumber = llvm::function_ref<Value(Value k, int64_t row)>;
+/// The two sides of products: a number of the left-hand side, and what is done
+/// to a vector of the right-hand side. One of them makes them smaller.
+struct Sides {
+  llvm::function_ref<Value(Value k, int64_t row)> left;
+  llvm::function_ref<Value(Value numbers)> right;
+};
 
 class Compressed : public MicroKernel {
 public:
@@ -39,7 +45,7 @@ protected:
 
   /// The sums of products with 2^shift times the integers, on top of `sums`.
   virtual SmallVector<Value> emitSums(ImplicitLocOpBuilder &b,
-                                      const PackedTile &tile, LeftNumber left,
+                                      const PackedTile &tile, Sides sides,
                                       SmallVector<Value> sums) const = 0;
 
   static CompressedPanel getPanel(const PackedTile &tile, Value number) {
@@ -62,7 +68,7 @@ public:
 
 protected:
   SmallVector<Value> emitSums(ImplicitLocOpBuilder &b, const PackedTile &tile,
-                              LeftNumber left,
+                              Sides sides,
                               SmallVector<Value> sums) const override;
 };
 
@@ -72,7 +78,7 @@ public:
 
 protected:
   SmallVector<Value> emitSums(ImplicitLocOpBuilder &b, const PackedTile &tile,
-                              LeftNumber left,
+                              Sides sides,
                               SmallVector<Value> sums) const override;
 };
 
@@ -88,13 +94,25 @@ SmallVector<Value> Compressed::emit(ImplicitLocOpBuilder &b,
     scale.push_back(emitCompressedScales(b, tile.scales,
                                          math.add(tile.panel, p),
                                          /*column=*/0, tile.width, shift));
-  Value small =
-      emitFloatSplat(b, b.getF32Type(), std::ldexp(1.0f, -kRangeShift));
+  const float smaller = std::ldexp(1.0f, -kRangeShift);
+  const int64_t registers =
+      tile.panels * llvm::divideCeil(tile.width, tile.target.getLanes());
+  const bool isLeftSmaller = tile.rows < registers;
   auto left = [&](Value k, int64_t row) -> Value {
-    return arith::MulFOp::create(b, tile.lhs(k, row, 1), small);
+    Value number = tile.lhs(k, row, 1);
+    return isLeftSmaller
+               ? arith::MulFOp::create(
+                     b, number, emitFloatSplat(b, number.getType(), smaller))
+               : number;
+  };
+  auto right = [&](Value numbers) -> Value {
+    return isLeftSmaller
+               ? numbers
+               : arith::MulFOp::create(
+                     b, numbers, emitFloatSplat(b, numbers.getType(), smaller));
   };
   SmallVector<Value> sums(accs.size(), emitFloatSplat(b, type, 0));
-  sums = emitSums(b, tile, left, std::move(sums));
+  sums = emitSums(b, tile, {left, right}, std::move(sums));
   for (auto [i, sum] : llvm::enumerate(sums))
     sum = vector::FMAOp::create(b, sum, scale[i % tile.panels], accs[i]);
   return sums;
@@ -120,21 +138,21 @@ static Prefetch prefetchRows(ImplicitLocOpBuilder &b, const PackedTile &tile,
 }
 
 SmallVector<Value> W24::emitSums(ImplicitLocOpBuilder &b,
-                                 const PackedTile &tile, LeftNumber left,
+                                 const PackedTile &tile, Sides sides,
                                  SmallVector<Value> sums) const {
   IndexMath math(b);
   SmallVector<Prefetch> prefetches;
   for (int64_t p = 0; p < tile.panels; ++p)
     prefetches.push_back(prefetchRows(b, tile, math.add(tile.panel, p)));
   auto right = [&](Value k, int64_t p) {
-    return emitRhs(b, tile, math.add(tile.panel, p), k);
+    return sides.right(emitRhs(b, tile, math.add(tile.panel, p), k));
   };
   return emitContractionLoop(b, math.constant(*tile.depth), tile.rows,
-                             tile.panels, sums, left, right, prefetches);
+                             tile.panels, sums, sides.left, right, prefetches);
 }
 
 SmallVector<Value> W21::emitSums(ImplicitLocOpBuilder &b,
-                                 const PackedTile &tile, LeftNumber left,
+                                 const PackedTile &tile, Sides sides,
                                  SmallVector<Value> sums) const {
   IndexMath math(b);
   const int64_t depth = *tile.depth;
@@ -143,13 +161,14 @@ SmallVector<Value> W21::emitSums(ImplicitLocOpBuilder &b,
                         MutableArrayRef<Value> sums) {
     Value first = math.mul(triple, kW21Group);
     for (int64_t p = 0; p < tile.panels; ++p) {
-      SmallVector<Value> numbers =
-          emitW21(b, getPanel(tile, math.add(tile.panel, p)), triple);
+      SmallVector<Value> numbers = llvm::map_to_vector(
+          emitW21(b, getPanel(tile, math.add(tile.panel, p)), triple),
+          [&](Value numbers) { return sides.right(numbers); });
       for (int64_t i = 0; i < count; ++i)
         for (int64_t r = 0; r < tile.rows; ++r) {
           Value &sum = sums[r * tile.panels + p];
           Value number = vector::BroadcastOp::create(
-              b, sum.getType(), left(math.add(first, i), r));
+              b, sum.getType(), sides.left(math.add(first, i), r));
           sum = vector::FMAOp::create(b, number, numbers[i], sum);
         }
     }
