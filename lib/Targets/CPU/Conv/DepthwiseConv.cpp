@@ -48,15 +48,19 @@ private:
     int64_t last = conv.spatial - 1;
     return conv.stride(last) == 2 && conv.dilation(last) == 1;
   }
+  bool goesInBlocks();
   std::pair<int64_t, int64_t> findInnerColumns(int64_t width);
   void emitColumns(ImplicitLocOpBuilder &b, Column &column);
-  void emitColumn(ImplicitLocOpBuilder &b, Column &column);
+  void emitPairs(ImplicitLocOpBuilder &b, const Column &column, int64_t count,
+                 int64_t from, int64_t end);
+  void prepareColumn(ImplicitLocOpBuilder &b, Column &column);
+  void emitRowsOf(ImplicitLocOpBuilder &b, ArrayRef<Column> columns);
   void emitRows(ImplicitLocOpBuilder &b, const Column &column,
                 SmallVectorImpl<Value> &outer, Value from, Value to);
   void emitRow(ImplicitLocOpBuilder &b, const Column &column, ValueRange outer);
   void fetchNextChannel(ImplicitLocOpBuilder &b, const Column &column,
                         Value row);
-  void emitBlock(ImplicitLocOpBuilder &b, const Column &column, Value row,
+  void emitBlock(ImplicitLocOpBuilder &b, ArrayRef<Column> columns, Value row,
                  int64_t rows);
   SmallVector<Value> emitTaps(ImplicitLocOpBuilder &b, const Column &column,
                               ValueRange outer, ValueRange indices, Value tap,
@@ -128,24 +132,29 @@ void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
   IndexMath math(b);
   constexpr int64_t kMaxEdges = 4;
   int64_t width = column.tile.width;
-  auto emitRange = [&](int64_t from, Value to) {
-    emitFor(b, math.constant(from), to, width, [&](Value at) {
-      column.tile.position = at;
-      emitColumn(b, column);
-    });
-  };
   Value all = conv.outSize(conv.spatial - 1);
   std::optional<int64_t> known = IndexMath::known(all);
   int64_t from, end;
   std::tie(from, end) = findInnerColumns(width);
+  auto emitAt = [&](Value at) {
+    column.tile.position = at;
+    prepareColumn(b, column);
+    emitRowsOf(b, column);
+  };
+  auto emitRange = [&](int64_t from, Value to) {
+    emitFor(b, math.constant(from), to, width, emitAt);
+  };
+  // More taps than registers are read once for two vectors of columns.
+  constexpr int64_t kMostInRegisters = 16;
+  if (known && conv.lanes >= 16 && goesInBlocks() &&
+      conv.kernel(0) * conv.kernel(1) > kMostInRegisters)
+    return emitPairs(b, column, *known, from, end);
   if (conv.lanes >= 16 || !known ||
       llvm::divideCeil(*known - (end - from), width) > kMaxEdges)
     return emitRange(0, all);
   auto emitEdges = [&](int64_t from, int64_t end) {
-    for (int64_t at = from; at < end; at += width) {
-      column.tile.position = math.constant(at);
-      emitColumn(b, column);
-    }
+    for (int64_t at = from; at < end; at += width)
+      emitAt(math.constant(at));
   };
   emitEdges(0, from);
   if (from < end) {
@@ -156,12 +165,50 @@ void ConvEmitter::DepthwiseLoops::emitColumns(ImplicitLocOpBuilder &b,
   emitEdges(end, *known);
 }
 
-/// All rows of a column.
-void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
-                                             Column &column) {
+/// All `count` columns of a plane by two vectors at a time, of which those from
+/// `from` to `end` are inner ones. The masks of two vectors at the edges would
+/// not find room in registers.
+void ConvEmitter::DepthwiseLoops::emitPairs(ImplicitLocOpBuilder &b,
+                                            const Column &column, int64_t count,
+                                            int64_t from, int64_t end) {
   IndexMath math(b);
-  // More would be too much code.
+  const int64_t width = column.tile.width;
+  auto isInner = [&](int64_t at) { return from <= at && at < end; };
+  auto emitAt = [&](Value at, ArrayRef<bool> areInner) {
+    SmallVector<Column> columns(areInner.size(), column);
+    for (auto [i, one] : llvm::enumerate(columns)) {
+      one.tile.position = math.add(at, i * width);
+      one.isInner = areInner[i];
+      prepareColumn(b, one);
+    }
+    emitRowsOf(b, columns);
+  };
+  for (int64_t at = 0; at < count;) {
+    int64_t next = at;
+    while (isInner(next) && isInner(next + width))
+      next += 2 * width;
+    if (next > at)
+      emitFor(b, math.constant(at), math.constant(next), 2 * width,
+              [&](Value at) { emitAt(at, {true, true}); });
+    else if (next = at + 2 * width; at + width < count)
+      emitAt(math.constant(at), {isInner(at), isInner(at + width)});
+    else
+      emitAt(math.constant(at), {isInner(at)});
+    at = next;
+  }
+}
+
+/// Whether blocks of rows share what they read; of more taps they would be too
+/// much code.
+bool ConvEmitter::DepthwiseLoops::goesInBlocks() {
   constexpr int64_t kMaxTaps = 49;
+  return conv.spatial == 2 && conv.kernel(0) * conv.kernel(1) <= kMaxTaps;
+}
+
+/// What all rows of a column at `column.tile.position` share.
+void ConvEmitter::DepthwiseLoops::prepareColumn(ImplicitLocOpBuilder &b,
+                                                Column &column) {
+  IndexMath math(b);
   int64_t last = conv.spatial - 1, lanes = column.tile.width;
   column.tile.mask = nullptr;
   std::optional<int64_t> columns = IndexMath::known(conv.outSize(last));
@@ -202,11 +249,21 @@ void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
       mask = arith::AndIOp::create(b, mask, column.tile.mask);
     column.masks.push_back(mask);
   }
+}
 
-  SmallVector<Value> outer;
-  if (conv.spatial != 2 || conv.kernel(0) * conv.kernel(1) > kMaxTaps)
-    return emitRows(b, column, outer, math.constant(0),
+/// All rows of some columns.
+void ConvEmitter::DepthwiseLoops::emitRowsOf(ImplicitLocOpBuilder &b,
+                                             ArrayRef<Column> columns) {
+  IndexMath math(b);
+  auto emitEach = [&](Value from, Value to) {
+    SmallVector<Value> outer;
+    for (const Column &column : columns)
+      emitRows(b, column, outer, from, to);
+  };
+  if (!goesInBlocks())
+    return emitEach(math.constant(0),
                     conv.spatial > 1 ? conv.outSize(0) : math.constant(1));
+  int64_t lanes = columns.front().tile.width;
 
   // Rows whose taps all lie inside of the input go in blocks.
   int64_t reach = (conv.kernel(0) - 1) * conv.dilation(0);
@@ -227,15 +284,15 @@ void ConvEmitter::DepthwiseLoops::emitColumn(ImplicitLocOpBuilder &b,
     std::optional<int64_t> count = IndexMath::known(math.sub(end, begin));
     if (!count || *count > kMaxRows || !IndexMath::known(begin) ||
         !IndexMath::known(conv.inSizes[0]))
-      emitRows(b, column, outer, begin, end);
+      emitEach(begin, end);
     else if (*count > 0)
-      emitBlock(b, column, begin, *count);
+      emitBlock(b, columns, begin, *count);
   };
   if (auto known = IndexMath::known(rows); known && *known <= kMaxRows)
     return edge(math.constant(0), rows);
   edge(math.constant(0), from);
   emitFor(b, from, to, block,
-          [&](Value row) { emitBlock(b, column, row, block); });
+          [&](Value row) { emitBlock(b, columns, row, block); });
   edge(to, rows);
 }
 
@@ -340,48 +397,55 @@ void ConvEmitter::DepthwiseLoops::fetchNextChannel(ImplicitLocOpBuilder &b,
 /// `rows` rows of a plane from `row` on. All taps are inside unless `row` is
 /// known. A row of the input is read once for all that use it.
 void ConvEmitter::DepthwiseLoops::emitBlock(ImplicitLocOpBuilder &b,
-                                            const Column &column, Value row,
+                                            ArrayRef<Column> columns, Value row,
                                             int64_t rows) {
   IndexMath math(b);
+  // Of row r and column c: number r * (number of columns) + c.
   SmallVector<Tile> tiles;
   SmallVector<Value> accs;
-  for (int64_t r = 0; r < rows; ++r) {
-    Tile tile = column.tile;
-    tile.position = math.add(math.mul(math.add(row, r), conv.outSize(1)),
-                             column.tile.position);
-    accs.push_back(
-        conv.evaluator.emitInit(b, conv.op.getInit(), tile, 1).front());
-    tiles.push_back(tile);
-  }
+  for (int64_t r = 0; r < rows; ++r)
+    for (const Column &column : columns) {
+      Tile tile = column.tile;
+      tile.position = math.add(math.mul(math.add(row, r), conv.outSize(1)),
+                               column.tile.position);
+      accs.push_back(
+          conv.evaluator.emitInit(b, conv.op.getInit(), tile, 1).front());
+      tiles.push_back(tile);
+    }
+  const Column &first = columns.front();
   SmallVector<Value> taps;
   for (int64_t k = 0; k < conv.kernel(0) * conv.kernel(1); ++k)
-    taps.push_back(emitWeight(b, column, math.constant(k)));
-  Value first =
+    taps.push_back(emitWeight(b, first, math.constant(k)));
+  Value top =
       math.sub(math.mul(row, conv.stride(0)), math.constant(conv.pad(0)));
-  std::optional<int64_t> top = IndexMath::known(first);
+  std::optional<int64_t> knownTop = IndexMath::known(top);
   std::optional<int64_t> inRows = IndexMath::known(conv.inSizes[0]);
   int64_t height =
       (rows - 1) * conv.stride(0) + (conv.kernel(0) - 1) * conv.dilation(0) + 1;
   for (int64_t h = 0; h < height; ++h) {
-    if (top && (*top + h < 0 || (inRows && *top + h >= *inRows)))
+    if (knownTop && (*knownTop + h < 0 || (inRows && *knownTop + h >= *inRows)))
       continue;
-    SmallVector<Value> loads;
+    SmallVector<SmallVector<Value>> loads;
     for (int64_t r = 0; r < rows; ++r) {
       int64_t distance = h - r * conv.stride(0);
       if (distance < 0 || distance % conv.dilation(0) != 0 ||
           distance / conv.dilation(0) >= conv.kernel(0))
         continue;
-      if (loads.empty()) {
-        loads = emitRowLoads(
-            b, column,
-            {column.tile.index[0], column.weight[0], math.add(first, h)});
-        // The first rows of a block were others' before.
-        if (h >= height - rows * conv.stride(0))
-          fetchNextChannel(b, column, math.add(first, h));
-      }
+      Value at = math.add(top, h);
+      for (const Column &column : columns)
+        if (loads.size() < columns.size()) {
+          loads.push_back(emitRowLoads(
+              b, column, {column.tile.index[0], column.weight[0], at}));
+          // The first rows of a block were others' before.
+          if (h >= height - rows * conv.stride(0))
+            fetchNextChannel(b, column, at);
+        }
       int64_t tap = distance / conv.dilation(0) * conv.kernel(1);
-      for (auto [k, load] : llvm::enumerate(loads))
-        accs[r] = vector::FMAOp::create(b, taps[tap + k], load, accs[r]);
+      for (int64_t k = 0; k < conv.kernel(1); ++k)
+        for (auto [c, load] : llvm::enumerate(loads)) {
+          Value &acc = accs[r * columns.size() + c];
+          acc = vector::FMAOp::create(b, taps[tap + k], load[k], acc);
+        }
     }
   }
   for (auto [tile, acc] : llvm::zip(tiles, accs))
