@@ -136,6 +136,52 @@ TEST_F(Plans, StrassensAlgorithmWantsRowsAndEvenWeights) {
   EXPECT_FALSE(planMatmul(narrow, 512).usesStrassen);
 }
 
+TEST_F(Plans, TooFewRowsForATileOfOnePanelGoDirectly) {
+  // Five pairs of panels leave an odd one to tiles of two.
+  MatmulFacts of = facts(50, 320, 320);
+  of.strassen = 320;
+  MatmulPlan plan = planMatmul(of, 50);
+  EXPECT_FALSE(plan.usesStrassen);
+  EXPECT_EQ(plan.panelsPerTile, 2);
+  EXPECT_EQ(whyNot(of, selectPlan(of)), "");
+  of.m = of.minRows = 64;
+  EXPECT_TRUE(planMatmul(of, 64).usesStrassen);
+}
+
+/// What is selected always fits: a kernel whose plan does not fit is computed
+/// by plain loops.
+TEST_F(Plans, WhatIsSelectedFits) {
+  const char *targets[] = {
+      "#cpu.target<>",
+      "#cpu.target<vector_bits = 128>",
+      "#cpu.target<vector_bits = 128, vector_registers = 32>",
+      "#cpu.target<vector_bits = 256>",
+      "#cpu.target<vector_bits = 256, int8 = vnni>",
+      "#cpu.target<int8 = vnni>",
+      "#cpu.target<l2_kib = 2048>",
+      "#cpu.target<f32 = amx_bf16x6, int8 = amx, bf16 = amx>"};
+  for (const char *target : targets)
+    for (PackedElement element :
+         {PackedElement::F32, PackedElement::W24, PackedElement::W21,
+          PackedElement::I8, PackedElement::I16, PackedElement::BF16})
+      for (int64_t rows = 0; rows < 300; rows += rows < 100 ? 1 : 13)
+        for (int64_t depth : {1, 31, 64, 320, 512, 3072})
+          for (int64_t columns : {1, 32, 64, 96, 320, 352, 768})
+            for (bool mixes : {false, true}) {
+              MatmulFacts of = facts(rows, depth, columns, target, element);
+              if (rows == 0)
+                of.m = std::nullopt;
+              of.comesFromMemory = columns % 3 == 0;
+              if (mixes && element == PackedElement::F32 && depth % 32 == 0)
+                of.strassen = depth;
+              if (!of.select(MicroKernel::Unit::Vectors))
+                continue;
+              ASSERT_EQ(whyNot(of, selectPlan(of)), "")
+                  << rows << " x " << depth << " x " << columns << ", "
+                  << stringifyPackedElement(element).str() << ", " << target;
+            }
+}
+
 TEST_F(Plans, FewRowsAreOneChunkWhereWeightsComeFromMemory) {
   MatmulFacts of = facts(32, 768, 3072);
   of.comesFromMemory = true;

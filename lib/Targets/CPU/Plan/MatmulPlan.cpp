@@ -286,16 +286,22 @@ StrassenPlan cpu::planStrassen(const MatmulFacts &facts,
 
 /// Whether `plan.rows` go by Strassen's algorithm, and how.
 static void chooseStrassen(const MatmulFacts &facts, MatmulPlan &plan) {
-  plan.usesStrassen = facts.strassen && !plan.usesBf16x3() &&
-                      facts.target.getVectorBits() >= 256 &&
-                      plan.rows >= getMinStrassenRows(plan.shape);
+  if (!facts.strassen || plan.usesBf16x3() ||
+      facts.target.getVectorBits() < 256)
+    return;
+  // Two panels to a tile as long as there are no odd ones. A tile of one has
+  // more rows, of which there may be too few then.
+  int64_t panels = plan.panelsPerTile;
+  TileShape shape = plan.shape;
+  if (panels > 1 && *facts.panels / 2 % panels != 0) {
+    panels = 1;
+    shape = TileShape::get(facts.target, facts.packing.getPanel());
+  }
+  plan.usesStrassen = plan.rows >= getMinStrassenRows(shape);
   if (!plan.usesStrassen)
     return;
-  // Two panels to a tile as long as there are no odd ones.
-  if (plan.panelsPerTile > 1 && *facts.panels / 2 % plan.panelsPerTile != 0) {
-    plan.panelsPerTile = 1;
-    plan.shape = TileShape::get(facts.target, facts.packing.getPanel());
-  }
+  plan.panelsPerTile = panels;
+  plan.shape = shape;
   plan.strassen = planStrassen(facts, plan);
 }
 
