@@ -196,6 +196,24 @@ func.func private @small_pool(%x: memref<2x24x56x56xf32>, %out: memref<2x24x28x2
 
 // -----
 
+// Open rows are taken for short ones, several at a time, but a long one that
+// goes alone has as many sums as ever.
+// CHECK-LABEL: func.func private @open_rows
+// CHECK-SAME: cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 4, lane = 1, prefetch = true, rows = 4>
+func.func private @open_rows(%x: memref<?x?xf32>, %out: memref<?xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %tx = bufferization.to_tensor %x restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %n = memref.dim %x, %c0 : memref<?x?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %r = linalg.reduce {arith.addf} ins(%tx : tensor<?x?xf32>) outs(%f : tensor<?xf32>) dimensions = [1]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xf32>, memref<?xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func private @no_dim(%x: memref<8x768xf32>, %out: memref<8xf32>) attributes {sdx.kernel, cpu.plan = #cpu.rows_plan<lanes = 16, unroll = 4, lane = 2>} {
   %tx = bufferization.to_tensor %x restrict : memref<8x768xf32> to tensor<8x768xf32>
   %zero = arith.constant 0.0 : f32

@@ -248,7 +248,9 @@ static void chooseRows(const RowsFacts &facts, int64_t lane, int64_t lanes,
       (!isOnePass && getLongestBody(group) < kCyclesOfFunction))
     return;
   rows = sideBySide;
-  unroll = std::min<int64_t>(unroll, 2);
+  // An open row may be a long one, which goes alone.
+  if (vectors > 0 || !isOnePass)
+    unroll = std::min<int64_t>(unroll, 2);
 }
 
 RowsPlanAttr cpu::getScalarRowsPlan(MLIRContext *context) {
