@@ -199,6 +199,9 @@ private:
     DenseMap<Block *, unsigned> costs;
     for (auto &[place, values] : places) {
       Operation *op = ops[place.op];
+      // Memory of a size that is not known lies in no fixed place of the stack.
+      if (isa<LLVM::AllocaOp>(op))
+        return false;
       auto it = changing.find(op);
       if (it == changing.end() || isa<LLVM::ICmpOp>(op))
         continue;

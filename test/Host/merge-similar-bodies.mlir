@@ -106,3 +106,23 @@ llvm.func @c(%n: i64, %x: !llvm.ptr) attributes {sdx.kernel} {
   llvm.call @sdx_parallel_for_c_par0(%n, %n, %x) : (i64, i64, !llvm.ptr) -> ()
   llvm.return
 }
+
+// -----
+
+// Memory on the stack has a known size.
+// CHECK: llvm.func @a_par0(%{{.*}}: i64, %{{.*}}: i64) {
+llvm.func @a_par0(%begin: i64, %end: i64) {
+  %c64 = llvm.mlir.constant(64 : i64) : i64
+  %x = llvm.alloca %c64 x f32 : (i64) -> !llvm.ptr
+  llvm.store %begin, %x : i64, !llvm.ptr
+  llvm.return
+}
+// CHECK: llvm.func @b_par0(%{{.*}}: i64, %{{.*}}: i64) {
+llvm.func @b_par0(%begin: i64, %end: i64) {
+  %c96 = llvm.mlir.constant(96 : i64) : i64
+  %x = llvm.alloca %c96 x f32 : (i64) -> !llvm.ptr
+  llvm.store %begin, %x : i64, !llvm.ptr
+  llvm.return
+}
+llvm.func @sdx_parallel_for_a_par0(i64, i64) attributes {sym_visibility = "private"}
+llvm.func @sdx_parallel_for_b_par0(i64, i64) attributes {sym_visibility = "private"}
