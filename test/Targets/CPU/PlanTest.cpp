@@ -51,6 +51,16 @@ TEST_F(Plans, LongPanelsAreReadOneByOne) {
   EXPECT_EQ(plan.shape.rows, TileShape::get(facts(1, 1, 1).target, 32).rows);
 }
 
+TEST_F(Plans, FewRowsHaveTilesAsEvenAsCanBe) {
+  auto tileRows = [&](int64_t rows) {
+    return planMatmul(facts(rows, 768, 768), rows).shape.rows;
+  };
+  EXPECT_EQ(tileRows(8), 8);
+  EXPECT_EQ(tileRows(12), 12);
+  EXPECT_EQ(tileRows(18), 9);
+  EXPECT_EQ(tileRows(30), 10);
+}
+
 TEST_F(Plans, SixteenRegistersHaveTilesOfSixRows) {
   const char *narrow = "#cpu.target<vector_bits = 256>";
   EXPECT_EQ(planMatmul(facts(128, 768, 768, narrow), 128).shape.rows, 6);

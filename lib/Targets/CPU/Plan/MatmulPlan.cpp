@@ -219,6 +219,15 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
       2 * kPanels * panelBytes <= facts.target.getL2Bytes() / 2) {
     plan.shape.rows = kRows;
     plan.panelsPerTile = kPanels;
+  } else if (facts.target.getVectorBits() >= 512 && isPanelWide && rows &&
+             plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
+             plan.micro->isShort() && *rows > plan.shape.rows &&
+             *rows <= MatmulPlan::kFewRows) {
+    // Tiles as even as can be: in a low one multiply-adds wait for each other.
+    // Sums of two registers to a row leave three of 32.
+    constexpr int64_t kMostRows = 14;
+    plan.shape.rows =
+        llvm::divideCeil(*rows, llvm::divideCeil(*rows, kMostRows));
   } else if (facts.target.getVectorBits() == 256 &&
              plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
              plan.micro->isShort() && plan.rows > plan.shape.rows) {
