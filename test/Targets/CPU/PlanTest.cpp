@@ -199,6 +199,21 @@ TEST_F(Plans, FewRowsAreOneChunkWhereWeightsComeFromMemory) {
   EXPECT_EQ(plan.chunkTiles, (32 + plan.shape.rows - 1) / plan.shape.rows);
 }
 
+TEST_F(Plans, OpenRowsHaveACaseForThoseOfOneTile) {
+  MatmulFacts open = facts(std::nullopt, 768, 768);
+  open.comesFromMemory = true;
+  ArrayRef<MatmulCaseAttr> cases = selectPlan(open).getCases();
+  ASSERT_EQ(cases.size(), 4u);
+  EXPECT_EQ(cases[0].getMaxRows(), 1);
+  EXPECT_EQ(cases[1].getMaxRows(), 6);
+  EXPECT_EQ(cases[1].getTileRows(), 6);
+  EXPECT_EQ(cases[1].getPanels(), 2);
+  EXPECT_EQ(cases[2].getMaxRows(), MatmulPlan::kFewRows);
+  EXPECT_EQ(cases[3].getMaxRows(), 0);
+  open.target = facts(1, 1, 1, "#cpu.target<vector_bits = 256>").target;
+  EXPECT_EQ(selectPlan(open).getCases().size(), 3u);
+}
+
 TEST_F(Plans, OpenSizesHavePlans) {
   MatmulFacts open = facts(std::nullopt, 768, 768);
   open.n = open.k = open.panels = open.depth = std::nullopt;

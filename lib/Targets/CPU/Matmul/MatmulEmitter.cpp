@@ -389,6 +389,8 @@ void MatmulEmitter::emitRestOfRows(ImplicitLocOpBuilder &b, const Chunk &chunk,
   std::optional<int64_t> rows = IndexMath::known(m);
   if (rows && (plan.usesTiles() || plan.usesBf16x3()))
     rows = *rows % kTileRows;
+  if (facts.maxRows > 1 && facts.maxRows <= shape.rows)
+    return emitRowTail(b, chunk, first);
   Value count = math.sub(chunk.endRow, first);
   Value full = math.roundDown(count, shape.rows);
   // One or two rows more than tiles of six take as long as four: with a tile

@@ -96,6 +96,7 @@ MatmulFacts MatmulFacts::getFactsOfCase(int64_t maxRows, int64_t before) const {
   MatmulFacts facts = *this;
   if (m)
     return facts;
+  facts.maxRows = maxRows;
   if (before > 0)
     facts.minRows = before + 1;
   if (maxRows == 1)
@@ -201,7 +202,7 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
   // Six rows of four registers need the fewest instructions for each
   // multiply-add that 32 registers allow (34 for 24; 26 for 16 with eight rows
   // of two), which counts where two threads share a core. These panels and the
-  // next ones have to stay in the L2 cache.
+  // next ones have to stay in the L2 cache, unless there is just one tile.
   constexpr int64_t kRows = MatmulPlan::kUnevenRows, kPanels = 2;
   int64_t panelBytes = facts.k.value_or(0) * facts.packing.getPanel() *
                        int64_t(sizeof(float)); // any group is as large
@@ -212,11 +213,14 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
       plan.shape.width = facts.packing.getPanel();
     return;
   }
+  const bool areMany = plan.rows > MatmulPlan::kFewRows;
+  const bool fillOneTile = facts.maxRows > 0 && facts.maxRows <= kRows;
   if (facts.target.getVectorBits() >= 512 && isPanelWide &&
       plan.micro->getUnit() == MicroKernel::Unit::Vectors &&
-      plan.micro->isShort() && plan.rows > MatmulPlan::kFewRows &&
+      plan.micro->isShort() && (areMany || (fillOneTile && !rows)) &&
       facts.panels.value_or(kPanels) >= kPanels &&
-      2 * kPanels * panelBytes <= facts.target.getL2Bytes() / 2) {
+      (fillOneTile ||
+       2 * kPanels * panelBytes <= facts.target.getL2Bytes() / 2)) {
     plan.shape.rows = kRows;
     plan.panelsPerTile = kPanels;
   } else if (facts.target.getVectorBits() >= 512 && isPanelWide && rows &&
@@ -415,7 +419,15 @@ MatmulPlanAttr cpu::selectPlan(const MatmulFacts &facts) {
                           .getCase(context, maxRows));
     };
     add(1, 0, 1);
-    add(MatmulPlan::kFewRows, 1, MatmulPlan::kFewRows / 2);
+    int64_t before = 1;
+    // A batch of some rows, where wide registers have tiles for it.
+    constexpr int64_t kLow = MatmulPlan::kUnevenRows;
+    MatmulPlan low = planMatmul(facts.getFactsOfCase(kLow, 1), kLow);
+    if (low.panelsPerTile > 1) {
+      add(kLow, 1, kLow);
+      before = kLow;
+    }
+    add(MatmulPlan::kFewRows, before, MatmulPlan::kFewRows / 2);
     last = facts.getFactsOfCase(0, MatmulPlan::kFewRows);
   }
   MatmulPlan plan = planMatmul(last, last.m.value_or(MatmulPlan::kLikelyRows));

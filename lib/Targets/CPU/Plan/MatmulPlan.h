@@ -35,8 +35,8 @@ struct MatmulFacts {
   /// Rows and columns of the product, groups of values of k in the right-hand
   /// side, and its panels.
   std::optional<int64_t> m, n, k, panels;
-  /// Rows that there are at least.
-  int64_t minRows = 0;
+  /// Rows that there are at least, and at most (0: as many as one likes).
+  int64_t minRows = 0, maxRows = 0;
   /// Values of k in the left-hand side.
   std::optional<int64_t> depth;
   /// Values of k of a quantised right-hand side that share scales, and whether
