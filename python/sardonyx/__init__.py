@@ -9,8 +9,10 @@ The names are onnxruntime's. `sardonyx.compile` gives the compiler's intermediat
 import onnxruntime, use Sardonyx.
 """
 
+import atexit
 import importlib
 import importlib.util
+import threading
 from typing import TYPE_CHECKING
 
 from . import errors
@@ -130,7 +132,43 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _Imports:
+    """Imports of the compiler that are under way.
+
+    An interpreter that ends also ends its daemon threads, which an extension that is being initialised does not
+    survive: it waits for them, ten seconds at most, and lets no other begin.
+    """
+
+    def __init__(self):
+        self.changed, self.count, self.is_over = threading.Condition(), 0, False
+        atexit.register(self.finish)
+
+    def __enter__(self):
+        with self.changed:
+            if self.is_over:
+                raise errors.Fail("the process is ending")
+            self.count += 1
+
+    def __exit__(self, *error):
+        with self.changed:
+            self.count -= 1
+            self.changed.notify_all()
+
+    def finish(self):
+        with self.changed:
+            self.is_over = True
+            self.changed.wait_for(lambda: self.count == 0, timeout=10)
+
+
+_imports = _Imports()
+
+
 def _find(name: str):
+    with _imports:
+        return _import(name)
+
+
+def _import(name: str):
     # Also what `from . import _sardonyx` of the other modules asks first.
     if name == "_sardonyx" and (compiler := importlib.util.find_spec(f".{name}", __name__)) and compiler.origin:
         _open_compiler_libraries(compiler.origin)

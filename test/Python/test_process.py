@@ -75,6 +75,22 @@ def test_exit_while_threads_run_for_ever():
     )
 
 
+def test_exit_while_threads_import():
+    """The first thread that needs the compiler imports it."""
+    for delay in (0, 0.02, 0.05, 0.1):
+        run(
+            f"""
+            def load():
+                try:
+                    sdx.InferenceSession
+                except sdx.Fail:
+                    pass  # the process is ending
+            threading.Thread(target=load, daemon=True).start()
+            time.sleep({delay})
+            """
+        )
+
+
 def test_exit_while_threads_load():
     run(
         """
