@@ -550,3 +550,44 @@ func.func private @short_rows_of_pixels(%a: memref<2x40xi8>, %out: memref<40x2xi
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<40x2xi8>, memref<40x2xi8>) -> ()
   return
 }
+
+// -----
+
+// A padded row: the copy in its middle goes by vectors, of which the last one
+// begins earlier, the ends go one by one.
+
+// CHECK-LABEL: func.func private @padded_rows
+// CHECK:         scf.parallel
+// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c1{{.*}} step %c1
+// CHECK:             memref.store
+// CHECK:           scf.for %{{.*}} = %c1{{.*}} to %c33{{.*}} step %c32
+// CHECK:             vector.load %arg1{{.*}} : memref<9x56xi8>, vector<32xi8>
+// CHECK:           scf.for %[[AT:.*]] = %c33{{.*}} to %c57{{.*}} step %c32
+// CHECK:             %[[LAST:.*]] = arith.minsi %[[AT]], %c25
+// CHECK:             %[[FROM:.*]] = arith.subi %[[LAST]], %c1
+// CHECK:             vector.load %arg1[%{{.*}}, %[[FROM]]] : memref<9x56xi8>, vector<32xi8>
+// CHECK-NOT:         vector.gather
+// CHECK:             vector.store
+// CHECK:           scf.for %{{.*}} = %c57{{.*}} to %c58{{.*}} step %c1
+// CHECK:             memref.store
+func.func private @padded_rows(%table: memref<58xi32>, %a: memref<9x56xi8>, %out: memref<9x58xi8>) attributes {sdx.kernel} {
+  %p = bufferization.to_tensor %table restrict : memref<58xi32> to tensor<58xi32>
+  %t = bufferization.to_tensor %a restrict : memref<9x56xi8> to tensor<9x56xi8>
+  %c1 = arith.constant 1 : index
+  %c56 = arith.constant 56 : index
+  %e = tensor.empty() : tensor<9x58xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%p : tensor<58xi32>) outs(%e : tensor<9x58xi8>) {
+  ^bb0(%x: i32, %o: i8):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %at = arith.subi %j, %c1 : index
+    %inside = arith.cmpi ult, %at, %c56 : index
+    %far = arith.index_cast %x : i32 to index
+    %from = arith.select %inside, %at, %far : index
+    %0 = tensor.extract %t[%i, %from] : tensor<9x56xi8>
+    linalg.yield %0 : i8
+  } -> tensor<9x58xi8>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<9x58xi8>, memref<9x58xi8>) -> ()
+  return
+}

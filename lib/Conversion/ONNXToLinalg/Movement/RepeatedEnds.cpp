@@ -110,6 +110,16 @@ struct PaddedDim {
   }
 };
 
+/// Where a position of a padded dimension is in what is padded.
+struct PaddedPlace {
+  PaddedPlace(TensorBuilder &b, Value index, OpFoldResult low, OpFoldResult in)
+      : position(getStaticSize(low) == 0 ? index : b.sub(index, b.index(low))),
+        // As unsigned, a negative position is out of range, too.
+        isInside(b.compare(arith::CmpIPredicate::ult, position, b.index(in))) {}
+
+  Value position, isInside;
+};
+
 } // namespace
 
 Value repeatEnds(TensorBuilder &b, Value data, ArrayRef<OpFoldResult> low,
@@ -117,14 +127,66 @@ Value repeatEnds(TensorBuilder &b, Value data, ArrayRef<OpFoldResult> low,
                  StringRef mode) {
   SmallVector<int64_t> dims;
   SmallVector<Value> tables;
-  for (auto [dim, in] : llvm::enumerate(b.dims(data))) {
+  const Sizes in = b.dims(data);
+  for (auto [dim, size] : llvm::enumerate(in)) {
     if (getStaticSize(low[dim]) == 0 && getStaticSize(high[dim]) == 0)
       continue;
-    PaddedDim padded{in, low[dim], high[dim], sizes[dim]};
+    PaddedDim padded{size, low[dim], high[dim], sizes[dim]};
     dims.push_back(dim);
     tables.push_back(padded.makeTable(b, mode));
   }
-  return dims.empty() ? data : pickAlong(b, data, dims, tables, sizes);
+  if (dims.empty())
+    return data;
+  const int64_t rank = sizes.size(), last = rank - 1;
+  if (dims.back() != last)
+    return pickAlong(b, data, dims, tables, sizes);
+  SmallVector<AffineMap> maps;
+  for (int64_t dim : dims)
+    maps.push_back(b.dimsMap(rank, {dim}));
+  return b
+      .elementwise(
+          sizes, tables, maps, {elementTypeOf(data)},
+          [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
+            SmallVector<Value> at;
+            for (int64_t dim = 0; dim < rank; ++dim)
+              at.push_back(linalg::IndexOp::create(s, dim));
+            // Most of a row is a copy, which needs no table.
+            PaddedPlace place(s, at[last], low[last], in[last]);
+            for (auto [dim, index] : llvm::zip_equal(dims, args))
+              at[dim] = s.convert(index, s.getIndexType());
+            at[last] = s.select(place.isInside, place.position, at[last]);
+            return {s.extract(data, at)};
+          })
+      .front();
+}
+
+Value surround(TensorBuilder &b, Value data, ArrayRef<OpFoldResult> low,
+               ArrayRef<OpFoldResult> sizes, Value fill) {
+  const int64_t rank = sizes.size();
+  const Sizes in = b.dims(data);
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (getStaticSize(low[dim]) != 0 || !isSameSize(in[dim], sizes[dim]))
+      dims.push_back(dim);
+  if (dims.empty())
+    return data;
+  return createIndexed(
+      b, b.getLoc(), sizes, elementTypeOf(data),
+      [&](OpBuilder &inner, Location loc, ValueRange indices) -> Value {
+        TensorBuilder s(loc, inner);
+        SmallVector<Value> at(indices);
+        Value isInside;
+        for (int64_t dim : dims) {
+          PaddedPlace place(s, at[dim], low[dim], in[dim]);
+          at[dim] =
+              s.select(place.isInside, place.position, s.index(int64_t(0)));
+          isInside = isInside
+                         ? arith::AndIOp::create(s, isInside, place.isInside)
+                               .getResult()
+                         : place.isInside;
+        }
+        return s.select(isInside, s.extract(data, at), fill);
+      });
 }
 
 } // namespace sardonyx

@@ -21,6 +21,14 @@ mlir::Value repeatEnds(TensorBuilder &b, mlir::Value data,
                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
                        llvm::StringRef mode);
 
+/// `data`, which has elements, between `low` copies of `fill` before each
+/// dimension and so many behind it that there are `sizes`; a negative number
+/// cuts off.
+mlir::Value surround(TensorBuilder &b, mlir::Value data,
+                     llvm::ArrayRef<mlir::OpFoldResult> low,
+                     llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                     mlir::Value fill);
+
 } // namespace sardonyx
 
 #endif // SARDONYX_LIB_CONVERSION_ONNXTOLINALG_MOVEMENT_REPEATEDENDS_H

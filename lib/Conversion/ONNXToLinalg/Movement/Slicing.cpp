@@ -541,6 +541,10 @@ LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
     Value fill = b.in.getConstantValue()
                      ? getScalar(b, loc, b.in.getConstantValue())
                      : createIntOrFloatZero(b, loc, element);
+    // What is put into rows takes a pass over them.
+    if (type.hasStaticShape() && type.getNumElements() > 0 &&
+        getStaticSize(sizes.back()) != getStaticSize(in.back()))
+      return b.replace(surround(b, data, low, sizes, fill));
     if (llvm::all_of(*pads, adds)) {
       Value result = b.filled(sizes, fill);
       Value part = b.cast(data, getTensorType(in, element));

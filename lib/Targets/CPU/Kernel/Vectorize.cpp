@@ -144,13 +144,15 @@ static void cloneOnVectors(OpBuilder &b, Location loc, Block &body,
       map.map(indexOp.getResult(), index(indexOp.getDim()));
       continue;
     }
-    if (special && isa<tensor::ExtractOp, sdx::CheckOp>(op)) {
+    if (special && isa<tensor::ExtractOp, sdx::CheckOp, arith::CmpIOp>(op)) {
       SmallVector<Value> operands;
       for (Value operand : op.getOperands())
         operands.push_back(map.lookupOrDefault(operand));
-      if (Value result = special(&op, operands))
+      Value result = special(&op, operands);
+      if (result)
         map.map(op.getResult(0), result);
-      continue;
+      if (result || !isa<arith::CmpIOp>(op))
+        continue;
     }
     if (auto division = dyn_cast<arith::DivFOp>(op)) {
       auto divisor = dyn_cast<BlockArgument>(division.getRhs());

@@ -12,6 +12,7 @@
 #include "dialects/CPU/CPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace sardonyx;
@@ -34,6 +35,80 @@ static bool isPlaceInTables(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     auto extract = dyn_cast<tensor::ExtractOp>(user);
     return extract && isByteTable(extract);
+  });
+}
+
+/// A number that is known, or from outside of `body`; null for another.
+static OpFoldResult getFixed(Block *body, Value value) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return Builder(value.getContext()).getIndexAttr(*known);
+  return value.getParentBlock() != body ? OpFoldResult(value) : OpFoldResult();
+}
+
+/// Where the run begins from which `value` counts the positions along `lane`;
+/// null if it doesn't.
+static OpFoldResult getBegin(RowStage &stage, int64_t lane, Value value) {
+  OpFoldResult begin = Builder(value.getContext()).getIndexAttr(0);
+  if (auto difference = value.getDefiningOp<arith::SubIOp>()) {
+    begin = getFixed(stage.body, difference.getRhs());
+    value = difference.getLhs();
+  }
+  auto index = value.getDefiningOp<linalg::IndexOp>();
+  return index && index->getBlock() == stage.body &&
+                 stage.dims[index.getDim()] == lane
+             ? begin
+             : OpFoldResult();
+}
+
+/// The run of positions along `lane` that `op` asks for.
+static std::optional<LaneRun> getRun(RowStage &stage, int64_t lane,
+                                     Operation *op) {
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  // As unsigned, what lies before the run is behind it, too.
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::ult)
+    return std::nullopt;
+  OpFoldResult begin = getBegin(stage, lane, compare.getLhs());
+  if (!begin)
+    return std::nullopt;
+  OpFoldResult size = getFixed(stage.body, compare.getRhs());
+  return size ? std::optional<LaneRun>({begin, size}) : std::nullopt;
+}
+
+std::optional<LaneRun> cpu::findLaneRun(ReductionGroup &group, int64_t lane) {
+  std::optional<LaneRun> found;
+  if (group.reduced.any())
+    return std::nullopt;
+  for (RowStage &stage : group.stages) {
+    // Some positions are computed twice.
+    for (const RowAccess &before :
+         ArrayRef(stage.args).drop_front(stage.numInputs))
+      if (before.kind != RowAccess::None)
+        return std::nullopt;
+    for (auto select : stage.body->getOps<arith::SelectOp>()) {
+      Operation *condition = select.getCondition().getDefiningOp();
+      if (!condition || !select.getType().isIndex())
+        continue;
+      std::optional<LaneRun> run = getRun(stage, lane, condition);
+      if (!run || getConstantIntValue(run->size).value_or(2) < 2 ||
+          getBegin(stage, lane, select.getTrueValue()) != run->low)
+        continue;
+      if (found && !(*found == *run))
+        return std::nullopt;
+      found = run;
+    }
+  }
+  return found;
+}
+
+/// Whether nothing in the run reads `value`.
+bool BodyOnLanes::isOutsideOfRun(Value value) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<arith::IndexCastOp>(user))
+      return isOutsideOfRun(user->getResult(0));
+    auto select = dyn_cast<arith::SelectOp>(user);
+    return select && use.getOperandNumber() == 2 &&
+           llvm::is_contained(isInRun, select.getCondition().getDefiningOp());
   });
 }
 
@@ -60,6 +135,8 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getExtract(tensor::ExtractOp op) {
   Kind last = get(indices.back());
   if (last == Uniform)
     return Uniform;
+  if (last == Shifted)
+    readsOfRun.push_back(op);
   if (last == Varying) {
     // Where each is one of few terms of a sum a gather takes as long as loads.
     if (group.reduced.any())
@@ -94,8 +171,17 @@ std::optional<BodyOnLanes::Kind> BodyOnLanes::getResult(Operation &op) {
   }
   if (op.getNumRegions() != 0 || !OpTrait::hasElementwiseMappableTraits(&op))
     return std::nullopt;
+  if (llvm::is_contained(isInRun, &op))
+    return Uniform;
+  if (run && isa<arith::SubIOp>(op) &&
+      getBegin(stage, lane, op.getResult(0)) == run->low)
+    return Shifted;
   if (auto select = dyn_cast<arith::SelectOp>(op)) {
     Value yes = select.getTrueValue(), no = select.getFalseValue();
+    if (run &&
+        llvm::is_contained(isInRun, select.getCondition().getDefiningOp()) &&
+        getBegin(stage, lane, yes) == run->low)
+      return Shifted;
     auto isOutside = [&](Value value) {
       return value.getParentBlock() != stage.body;
     };
@@ -118,11 +204,15 @@ bool BodyOnLanes::fits() {
     if (!type.isIntOrIndexOrFloat())
       return false;
     if (get(value) == Varying && !isPlaceInTables(value) &&
-        !getShortPlace(value))
+        !getShortPlace(value) && !(run && isOutsideOfRun(value)))
       widest =
           std::max(widest, type.isIndex() ? 64 : type.getIntOrFloatBitWidth());
     return true;
   };
+  if (run)
+    for (Operation &op : *stage.body)
+      if (getRun(stage, lane, &op) == run)
+        isInRun.push_back(&op);
   for (auto [arg, access] : llvm::zip(stage.body->getArguments(), stage.args)) {
     kinds[arg] = getArgument(access);
     if (!note(arg))

@@ -30,11 +30,26 @@ struct LaneChoice {
   bool isPositionIf;
 };
 
+/// The positions along the lanes from `low` on, `size` of them, for which
+/// bodies ask: each reads there at its position less `low`. Both are from
+/// outside of the bodies, or known.
+struct LaneRun {
+  mlir::OpFoldResult low, size;
+
+  bool operator==(const LaneRun &other) const {
+    return low == other.low && size == other.size;
+  }
+};
+
+/// The run that the bodies of `group` read along `lane`; none where there are
+/// several, or it is known to be shorter than two positions.
+std::optional<LaneRun> findLaneRun(ReductionGroup &group, int64_t lane);
+
 /// How the values of a body depend on the position along the lanes.
 class BodyOnLanes {
 public:
   BodyOnLanes(ReductionGroup &group, RowStage &stage, int64_t lane)
-      : group(group), stage(stage), lane(lane) {}
+      : group(group), stage(stage), lane(lane), run(findLaneRun(group, lane)) {}
 
   /// Whether the body can be computed on vectors.
   bool fits();
@@ -48,11 +63,14 @@ public:
   /// The reads of elements whose last index is the position along the lanes, or
   /// the same in all of them.
   llvm::SmallDenseMap<mlir::Operation *, LaneChoice> choices;
+  /// Whether a position is in the run, and the reads there.
+  llvm::SmallVector<mlir::Operation *> isInRun, readsOfRun;
 
 private:
   /// The same in all lanes; the position along the lanes; that or a fixed
-  /// position, as a value from outside says; anything else.
-  enum Kind { Uniform, Position, Either, Varying };
+  /// position, as a value from outside says; in the run the position less where
+  /// the run begins; anything else.
+  enum Kind { Uniform, Position, Either, Shifted, Varying };
 
   Kind get(mlir::Value value) {
     auto it = kinds.find(value);
@@ -61,10 +79,12 @@ private:
   Kind getArgument(RowAccess &access);
   std::optional<Kind> getResult(mlir::Operation &op);
   std::optional<Kind> getExtract(mlir::tensor::ExtractOp op);
+  bool isOutsideOfRun(mlir::Value value);
 
   ReductionGroup &group;
   RowStage &stage;
   int64_t lane;
+  std::optional<LaneRun> run;
   llvm::DenseMap<mlir::Value, Kind> kinds;
 };
 

@@ -81,12 +81,15 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
       if (!plan.inner[s] && plan.level[s] < 0 && !stage.domain[plan.lane])
         (void)evaluate(s, point, top);
     }
-    emitLaneLoop(point, begin, end, {},
-                 [&](const Point &inner, ValueRange) -> SmallVector<Value> {
-                   Scope scope(&top);
-                   emitPasses(inner, scope);
-                   return {};
-                 });
+    auto emitBody = [&](const Point &inner, ValueRange) -> SmallVector<Value> {
+      Scope scope(&top);
+      emitPasses(inner, scope);
+      return {};
+    };
+    if (plan.run)
+      emitRun(point, begin, end, emitBody);
+    else
+      emitLaneLoop(point, begin, end, {}, emitBody);
   }
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, loc, buffer);

@@ -83,6 +83,8 @@ private:
   llvm::SmallVector<mlir::Value>
   emitLaneLoop(const Point &outer, mlir::OpFoldResult begin,
                mlir::OpFoldResult end, mlir::ValueRange accs, LaneBody body);
+  void emitRun(const Point &outer, mlir::OpFoldResult begin,
+               mlir::OpFoldResult end, LaneBody body);
   void finishReductions(const Point &point, Scope &scope,
                         llvm::ArrayRef<unsigned> stages, mlir::ValueRange accs);
 

@@ -34,6 +34,8 @@ struct Point {
   /// Lanes up to the end of the loop, where there is a mask.
   mlir::Value left;
   int level = -1;
+  /// All positions along the lanes are in the run (RowPlan::run).
+  bool isInRun = false;
   /// In the first loop over a row.
   bool isFirstPass = false;
 };

@@ -80,6 +80,59 @@ SmallVector<Value> RowGroupEmitter::emitLaneLoop(const Point &outer,
   return values;
 }
 
+/// The part of the run between `begin` and `end` by vectors, the last of which
+/// begins earlier where fewer positions are left and stores some once more;
+/// what else lies between them one by one.
+void RowGroupEmitter::emitRun(const Point &outer, OpFoldResult begin,
+                              OpFoldResult end, LaneBody body) {
+  auto toValue = [&](OpFoldResult number) {
+    return getValueOrCreateConstantIndexOp(b, loc, number);
+  };
+  auto minus = [&](Value x, Value y) {
+    return b.createOrFold<arith::SubIOp>(loc, x, y);
+  };
+  Value start = toValue(begin), stop = toValue(end);
+  auto clamp = [&](Value position) {
+    Value below = b.createOrFold<arith::MinSIOp>(loc, position, stop);
+    return b.createOrFold<arith::MaxSIOp>(loc, below, start);
+  };
+  Value low = toValue(plan.run->low);
+  Value first = clamp(low), lanes = index(plan.lanes);
+  Value last =
+      clamp(b.createOrFold<arith::AddIOp>(loc, low, toValue(plan.run->size)));
+  // No vector where there are fewer positions than lanes.
+  Value hasVector = b.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::sge, minus(last, first), lanes);
+  last = b.createOrFold<arith::SelectOp>(loc, hasVector, last, first);
+  Value rest = b.createOrFold<arith::RemUIOp>(loc, minus(last, first),
+                                              index(plan.lanes * plan.unroll));
+  Value middle = minus(last, rest);
+  auto emitLoop = [&](Value from, Value to, int64_t step,
+                      llvm::function_ref<void(Point &)> place) {
+    if (auto known = getConstantIntValue(from);
+        known && known == getConstantIntValue(to))
+      return;
+    auto loop = scf::ForOp::create(b, loc, from, to, index(step));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Point point = outer;
+    point.ivs[plan.lane] = loop.getInductionVar();
+    place(point);
+    (void)body(point, {});
+  };
+  emitLoop(start, first, 1, [](Point &) {});
+  emitLoop(first, middle, plan.lanes * plan.unroll, [&](Point &point) {
+    point.copies = plan.unroll;
+    point.onVectors = point.isInRun = true;
+  });
+  emitLoop(middle, last, plan.lanes, [&](Point &point) {
+    point.onVectors = point.isInRun = true;
+    point.ivs[plan.lane] = arith::MinSIOp::create(b, loc, point.ivs[plan.lane],
+                                                  minus(last, lanes));
+  });
+  emitLoop(last, stop, 1, [](Point &) {});
+}
+
 /// Everything of `stages` at one point of the row; returns the accumulators.
 SmallVector<Value> RowGroupEmitter::emitPoint(const Point &point, Scope &scope,
                                               ArrayRef<unsigned> stages,

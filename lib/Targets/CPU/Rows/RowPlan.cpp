@@ -198,6 +198,7 @@ private:
 /// What follows from the dimension along the lanes.
 static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
   plan.laneReduced = group.reduced[plan.lane];
+  plan.run = findLaneRun(group, plan.lane);
   // A gather or scatter under a mask is a branch for each lane on many
   // processors: the tail is scalar then.
   auto isScattered = [&](RowAccess &access, bool isStore) {
@@ -215,6 +216,8 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
       continue;
     plan.maskedTail &= body.gathers.empty();
     plan.gathers.insert(body.gathers.begin(), body.gathers.end());
+    plan.isInRun.insert(body.isInRun.begin(), body.isInRun.end());
+    plan.readsOfRun.insert(body.readsOfRun.begin(), body.readsOfRun.end());
     for (RowAccess &arg : stage.args)
       plan.maskedTail &= !isScattered(arg, false);
     for (RowAccess &store : stage.stores)

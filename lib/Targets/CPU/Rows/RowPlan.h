@@ -50,6 +50,10 @@ struct RowPlan {
   llvm::SmallDenseMap<mlir::Operation *, LaneChoice> choices;
   /// The reads of bodies whose last index is another one in each lane.
   llvm::SmallPtrSet<mlir::Operation *, 4> gathers;
+  /// The positions along the lanes that bodies ask for: these go by vectors,
+  /// the others one by one. What asks, and the reads there.
+  std::optional<LaneRun> run;
+  llvm::SmallPtrSet<mlir::Operation *, 4> isInRun, readsOfRun;
   /// Whether the tail may run on vectors with a mask.
   bool maskedTail = true;
 

@@ -93,7 +93,8 @@ static Value emitGather(OpBuilder &b, Location loc, VectorType type,
   return branch.getResult(0);
 }
 
-/// An element that a body reads at positions that it computes, or a check.
+/// An element that a body reads at positions that it computes, a check, or
+/// whether a position is in the run; null for another comparison.
 Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
                                    RowStage &stage, const Point &point,
                                    unsigned copy) {
@@ -102,6 +103,10 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
                                    operands.drop_front(), check.getKindAttr());
     return Value();
   }
+  if (isa<arith::CmpIOp>(op))
+    return point.isInRun && plan.isInRun.contains(op)
+               ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true))
+               : Value();
   Value memref = stage.extracts.lookup(op);
   SmallVector<Value> indices(operands.drop_front());
   if (indices.empty() || !isa<VectorType>(indices.back().getType()))
@@ -114,8 +119,12 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
   if (plan.gathers.contains(op))
     return emitGather(b, loc, type, memref, indices);
   auto emitLoad = [&]() -> Value {
-    // The last index is the position along the lanes itself.
+    // The last index is the position along the lanes, or in the run.
     indices.back() = point.ivs[plan.lane];
+    if (plan.readsOfRun.contains(op))
+      indices.back() = arith::SubIOp::create(
+          b, loc, indices.back(),
+          getValueOrCreateConstantIndexOp(b, loc, plan.run->low));
     if (copy > 0 && !point.isTile)
       indices.back() = arith::AddIOp::create(b, loc, indices.back(),
                                              index(copy * plan.lanes));

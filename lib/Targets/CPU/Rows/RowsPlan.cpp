@@ -24,6 +24,10 @@ using namespace sardonyx::cpu;
 static constexpr int64_t kMinLanes = 2, kMaxLanes = 64, kMaxUnroll = 8,
                          kMaxRows = 8, kMaxChunk = int64_t(1) << 30;
 
+/// Where what is no whole vector goes one by one, rows of open sizes are taken
+/// for short ones.
+static constexpr int64_t kLanesOfOpen = 16;
+
 /// A cost of `lane` along the vectors; none when it is impossible.
 static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
                                       int64_t lanes) {
@@ -53,7 +57,8 @@ static std::optional<double> rateLane(ReductionGroup &group, int64_t lane,
     return false;
   };
   bool reduced = group.reduced[lane];
-  const bool interleaves = findInterleavedStores(group, lane) >= 0;
+  const bool interleaves =
+      !findLaneRun(group, lane) && findInterleavedStores(group, lane) >= 0;
   for (RowStage &stage : group.stages) {
     BodyOnLanes body(group, stage, lane);
     if (!body.fits())
@@ -91,7 +96,7 @@ static bool fitSquares(ReductionGroup &group, int64_t transposed, int64_t lane,
 /// The one dimension along which all loads that stride along `lane` are
 /// contiguous; -1 without one.
 static int64_t findTransposed(ReductionGroup &group, int64_t lane) {
-  if (group.reduced.any())
+  if (group.reduced.any() || findLaneRun(group, lane))
     return -1;
   int64_t found = -1;
   for (RowStage &stage : group.stages) {
@@ -116,6 +121,15 @@ static int64_t findTransposed(ReductionGroup &group, int64_t lane) {
   return found;
 }
 
+/// The dimension along which what strides along `lane` is interleaved; -1
+/// without one.
+static int64_t findInterleaved(ReductionGroup &group, int64_t lane) {
+  if (findLaneRun(group, lane))
+    return -1;
+  const int64_t stores = findInterleavedStores(group, lane);
+  return stores >= 0 ? stores : findInterleavedLoads(group, lane);
+}
+
 static int64_t chooseLane(ReductionGroup &group, unsigned vectorBits) {
   int64_t chosen = -1;
   double best = 0;
@@ -129,6 +143,13 @@ static int64_t chooseLane(ReductionGroup &group, unsigned vectorBits) {
   return chosen;
 }
 
+/// The positions along `lane` that go by vectors, or -1 when that is dynamic.
+static int64_t getVectorizedSize(ReductionGroup &group, int64_t lane) {
+  std::optional<LaneRun> run = findLaneRun(group, lane);
+  return run ? getConstantIntValue(run->size).value_or(-1)
+             : group.getStaticSize(lane);
+}
+
 static int64_t chooseLanes(ReductionGroup &group, int64_t lane,
                            unsigned vectorBits) {
   unsigned widest = 8;
@@ -140,7 +161,10 @@ static int64_t chooseLanes(ReductionGroup &group, int64_t lane,
   // Types of custom operators may have any width.
   int64_t lanes = std::clamp<int64_t>(llvm::bit_floor(vectorBits / widest),
                                       kMinLanes, kMaxLanes);
-  int64_t size = group.getStaticSize(lane);
+  int64_t size = getVectorizedSize(group, lane);
+  if (findLaneRun(group, lane))
+    return std::min<int64_t>(lanes, size < 0 ? kLanesOfOpen
+                                             : llvm::bit_floor<uint64_t>(size));
   return size > 0 ? std::min<int64_t>(lanes, llvm::PowerOf2Ceil(size)) : lanes;
 }
 
@@ -171,7 +195,7 @@ static int64_t chooseUnroll(ReductionGroup &group, int64_t lane, int64_t lanes,
     unroll = hasRoom ? 4 : 2;
   else
     unroll = cycles <= 4 ? 4 : cycles <= 16 && hasRoom ? 2 : 1;
-  int64_t size = group.getStaticSize(lane);
+  int64_t size = getVectorizedSize(group, lane);
   while (unroll > 1 && size > 0 && size < unroll * lanes)
     unroll /= 2;
   return unroll;
@@ -272,13 +296,9 @@ RowsPlanAttr cpu::selectPlan(const RowsFacts &facts) {
       return RowsPlanAttr::get(context, square, 1, lane, transposed, 0, false,
                                1);
   }
-  transposed = findInterleavedStores(group, lane);
-  if (transposed < 0)
-    transposed = findInterleavedLoads(group, lane);
-  // What is no whole vector of an interleaved row goes one by one: open rows
-  // are taken for short ones.
+  transposed = findInterleaved(group, lane);
+  // What is no whole vector of an interleaved row goes one by one.
   if (transposed >= 0) {
-    constexpr int64_t kLanesOfOpen = 16;
     const int64_t size = group.getStaticSize(lane);
     if (size < 0 || size > 1)
       lanes = std::min<int64_t>(
@@ -365,7 +385,7 @@ std::string cpu::whyNot(const RowsFacts &facts, RowsPlanAttr plan) {
     if (!isPowerWithin(plan.getRows(), 1, most))
       return "'rows' must be a power of two from 1 to " + std::to_string(most);
   }
-  if (plan.getTransposed() != -1 &&
+  if (plan.getTransposed() != -1 && !findLaneRun(group, lane) &&
       (plan.getTransposed() == findInterleavedStores(group, lane) ||
        plan.getTransposed() == findInterleavedLoads(group, lane))) {
     if (plan.getUnroll() != 1)
