@@ -216,6 +216,43 @@ void hoistAllocs(scf::ForOp loop) {
   }
 }
 
+/// The positions in a grid of `counts` of the iteration `number`.
+SmallVector<Value> getPositions(OpBuilder &b, Location loc, Value number,
+                                ArrayRef<Value> counts) {
+  SmallVector<Value> positions(counts.size());
+  for (int64_t i = counts.size() - 1; i > 0; --i) {
+    // Of a grid without positions there may be a range that is empty.
+    Value count = counts[i];
+    if (!getConstantIntValue(count))
+      count = arith::MaxSIOp::create(b, loc, count,
+                                     arith::ConstantIndexOp::create(b, loc, 1));
+    positions[i] = arith::RemUIOp::create(b, loc, number, count);
+    number = arith::DivUIOp::create(b, loc, number, count);
+  }
+  positions.front() = number;
+  return positions;
+}
+
+/// The positions of the next iteration.
+SmallVector<Value> advance(OpBuilder &b, Location loc,
+                           ArrayRef<Value> positions, ArrayRef<Value> counts) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  SmallVector<Value> next(positions);
+  Value carry;
+  for (int64_t i = positions.size() - 1; i >= 0; --i) {
+    next[i] = arith::AddIOp::create(b, loc, positions[i], one);
+    if (carry)
+      next[i] = arith::SelectOp::create(b, loc, carry, next[i], positions[i]);
+    if (i == 0)
+      break;
+    carry = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next[i],
+                                  counts[i]);
+    next[i] = arith::SelectOp::create(b, loc, carry, zero, next[i]);
+  }
+  return next;
+}
+
 struct ParallelToRuntimePass
     : sardonyx::impl::SDXLowerHostParallelBase<ParallelToRuntimePass> {
   void runOnOperation() override {
@@ -316,20 +353,28 @@ private:
     map.map(captures, entry->getArguments().drop_front(2));
     for (Value constant : constants)
       b.clone(*constant.getDefiningOp(), map);
+    SmallVector<Value> counts;
+    for (Value extent : extents)
+      counts.push_back(map.lookup(extent));
+    // A division by what is not known takes as long as a short iteration.
+    const bool carries =
+        !llvm::all_of(ArrayRef(counts).drop_front(), [](Value v) -> bool {
+          return getConstantIntValue(v).has_value();
+        });
+    Value begin = entry->getArgument(0);
+    SmallVector<Value> first;
+    if (carries)
+      first = getPositions(b, loc, begin, counts);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    auto loop = scf::ForOp::create(b, loc, entry->getArgument(0),
-                                   entry->getArgument(1), one);
+    auto loop =
+        scf::ForOp::create(b, loc, begin, entry->getArgument(1), one, first);
     func::ReturnOp::create(b, loc);
 
     b.setInsertionPointToStart(loop.getBody());
-    Value rest = loop.getInductionVar();
-    for (int64_t i = extents.size() - 1; i >= 0; --i) {
-      Value position = rest;
-      if (i > 0) {
-        Value extent = map.lookup(extents[i]);
-        position = arith::RemUIOp::create(b, loc, rest, extent);
-        rest = arith::DivUIOp::create(b, loc, rest, extent);
-      }
+    SmallVector<Value> positions(loop.getRegionIterArgs());
+    if (!carries)
+      positions = getPositions(b, loc, loop.getInductionVar(), counts);
+    for (auto [i, position] : llvm::enumerate(positions)) {
       Value iv = position;
       if (getConstantIntValue(op.getStep()[i]) != 1)
         iv = arith::MulIOp::create(b, loc, iv, map.lookup(op.getStep()[i]));
@@ -340,6 +385,8 @@ private:
     }
     for (Operation &inner : op.getBody()->without_terminator())
       b.clone(inner, map);
+    if (carries)
+      scf::YieldOp::create(b, loc, advance(b, loc, positions, counts));
     hoistAllocs(loop);
   }
 };

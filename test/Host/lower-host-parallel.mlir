@@ -86,3 +86,29 @@ func.func private @copy(%a: memref<640x512xf32>, %b: memref<640x512xf32>) attrib
   }
   return
 }
+
+// Where sizes are open, positions are counted: a division takes as long as a
+// short iteration.
+// CHECK-LABEL: func.func private @open_sizes_par0
+// CHECK:         %[[COLUMN:.*]] = arith.remui %arg0, %[[COLUMNS:[0-9]+]] : index
+// CHECK:         %[[ROW:.*]] = arith.divui %arg0, %[[COLUMNS]] : index
+// CHECK:         scf.for %{{.*}} = %arg0 to %arg1 step %{{[a-z0-9]+}} iter_args(%[[I:.*]] = %[[ROW]], %[[J:.*]] = %[[COLUMN]])
+// CHECK-NOT:       arith.divui
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[I]], %[[J]]]
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[J]], %c1
+// CHECK:           %[[WRAPS:.*]] = arith.cmpi eq, %[[NEXT]], %{{.*}}
+// CHECK:           %[[NEXT_J:.*]] = arith.select %[[WRAPS]], %c0{{.*}}, %[[NEXT]]
+// CHECK:           %[[BELOW:.*]] = arith.addi %[[I]], %c1
+// CHECK:           %[[NEXT_I:.*]] = arith.select %[[WRAPS]], %[[BELOW]], %[[I]]
+// CHECK:           scf.yield %[[NEXT_I]], %[[NEXT_J]]
+func.func private @open_sizes(%a: memref<?x?xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %n = memref.dim %a, %c0 : memref<?x?xf32>
+  %m = memref.dim %a, %c1 : memref<?x?xf32>
+  scf.parallel (%i, %j) = (%c0, %c0) to (%n, %m) step (%c1, %c1) {
+    memref.store %zero, %a[%i, %j] : memref<?x?xf32>
+  }
+  return
+}
