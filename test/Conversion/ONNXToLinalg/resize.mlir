@@ -48,3 +48,18 @@ func.func @linear(%x: tensor<1x3x4xf32>) -> tensor<1x3x8xf32> {
   %0 = onnx.Resize(%x, none, none, %s) {mode = "linear"} : (tensor<1x3x4xf32>, tensor<3xi64>) -> tensor<1x3x8xf32>
   return %0 : tensor<1x3x8xf32>
 }
+
+// -----
+
+// Rounded down, a half or a quarter of the elements are read at equal
+// distances, and need no table.
+// CHECK-DAG:   #[[READ:.*]] = affine_map<(d0, d1) -> (d0 * 2, d1 * 4 + 1)>
+// CHECK-LABEL: func @skipped
+// CHECK:       linalg.generic {indexing_maps = [#[[READ]], #{{.*}}], iterator_types = ["parallel", "parallel"]} ins(%arg0
+// CHECK-NOT:   tensor.extract
+// CHECK:       return
+func.func @skipped(%x: tensor<?x16xf32>) -> tensor<?x4xf32> {
+  %s = onnx.Constant() {value = dense<[0.5, 0.25]> : tensor<2xf32>} : () -> tensor<2xf32>
+  %0 = onnx.Resize(%x, none, %s) {nearest_mode = "floor"} : (tensor<?x16xf32>, tensor<2xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}

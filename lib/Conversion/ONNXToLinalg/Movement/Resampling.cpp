@@ -192,15 +192,35 @@ std::optional<int64_t> resize::getWholeScale(const Number &scale) {
   return static_cast<int64_t>(*scale.known);
 }
 
+/// The nearest position to that of element `at` of the output, which may lie
+/// outside; by coordinates that need nothing but the scale.
+static double getNearest(const Resampling &r, double scale, int64_t at) {
+  const double x =
+      r.coordinates == "asymmetric" ? at / scale : (at + 0.5) / scale - 0.5;
+  if (r.nearest == "floor")
+    return std::floor(x);
+  if (r.nearest == "ceil")
+    return std::ceil(x);
+  return r.nearest == "round_prefer_ceil" ? std::floor(x + 0.5)
+                                          : std::ceil(x - 0.5);
+}
+
+std::optional<int64_t> resize::getWholeShrink(const Number &scale) {
+  int exponent;
+  if (!scale.known || *scale.known >= 1 || *scale.known < 1. / (1 << 20) ||
+      std::frexp(*scale.known, &exponent) != 0.5)
+    return std::nullopt;
+  return int64_t(1) << (1 - exponent);
+}
+
 /// How often each element along `axis` is repeated, where that is what the
 /// nearest ones come to. Coordinates of these kinds advance by 1 with each
 /// `scale` positions, so a few tell of all.
 static std::optional<int64_t> getRepeats(const Resampling &r,
                                          const Axis &axis) {
   std::optional<int64_t> repeats = getWholeScale(axis.scale);
-  const bool isAsymmetric = r.coordinates == "asymmetric";
   if (!repeats || *repeats < 2 ||
-      !(isAsymmetric || r.coordinates == "half_pixel" ||
+      !(r.coordinates == "asymmetric" || r.coordinates == "half_pixel" ||
         r.coordinates == "pytorch_half_pixel"))
     return std::nullopt;
   std::optional<int64_t> input = getStaticSize(axis.inputSize),
@@ -208,18 +228,67 @@ static std::optional<int64_t> getRepeats(const Resampling &r,
   if (input.has_value() != output.has_value() ||
       (input && *input * *repeats != *output))
     return std::nullopt;
-  for (int64_t at = 0; at < 2 * *repeats; ++at) {
-    const double scale = *repeats;
-    const double x = isAsymmetric ? at / scale : (at + 0.5) / scale - 0.5;
-    const double nearest = r.nearest == "floor"  ? std::floor(x)
-                           : r.nearest == "ceil" ? std::ceil(x)
-                           : r.nearest == "round_prefer_ceil"
-                               ? std::floor(x + 0.5)
-                               : std::ceil(x - 0.5);
-    if (std::max<int64_t>(nearest, 0) != at / *repeats)
+  for (int64_t at = 0; at < 2 * *repeats; ++at)
+    if (std::max<int64_t>(getNearest(r, *repeats, at), 0) != at / *repeats)
+      return std::nullopt;
+  return repeats;
+}
+
+namespace {
+/// Every so many elements, from the first one on.
+struct Stride {
+  int64_t first, step;
+};
+} // namespace
+
+/// What the nearest elements along `axis` come to where they are equally far
+/// from each other, and all in the input.
+static std::optional<Stride> getStride(const Resampling &r, const Axis &axis) {
+  // A single element of the output is another case of pytorch_half_pixel.
+  if (!axis.scale.known || *axis.scale.known > 0.5 ||
+      (r.coordinates != "asymmetric" && r.coordinates != "half_pixel"))
+    return std::nullopt;
+  const double scale = *axis.scale.known;
+  const auto first = static_cast<int64_t>(getNearest(r, scale, 0));
+  const Stride stride{first,
+                      static_cast<int64_t>(getNearest(r, scale, 1)) - first};
+  std::optional<int64_t> input = getStaticSize(axis.inputSize),
+                         output = getStaticSize(axis.outputSize);
+  if (stride.first < 0 || stride.step < 2)
+    return std::nullopt;
+  // The output has as many elements as whole steps fit into the input.
+  if (!input)
+    return getWholeShrink(axis.scale) == stride.step &&
+                   stride.first < stride.step
+               ? std::optional(stride)
+               : std::nullopt;
+  if (!output)
+    return std::nullopt;
+  for (int64_t at = 0; at < *output; ++at) {
+    const double nearest = getNearest(r, scale, at);
+    if (nearest != stride.first + at * stride.step || nearest >= *input)
       return std::nullopt;
   }
-  return repeats;
+  return stride;
+}
+
+static Value pickStrided(TensorBuilder &b, Value data, ArrayRef<Axis> axes,
+                         ArrayRef<Stride> strides) {
+  Sizes sizes = b.dims(data);
+  SmallVector<AffineExpr> read;
+  for (int64_t dim = 0, rank = sizes.size(); dim < rank; ++dim)
+    read.push_back(b.getAffineDimExpr(dim));
+  for (auto [axis, stride] : llvm::zip_equal(axes, strides)) {
+    sizes[axis.dim] = axis.outputSize;
+    read[axis.dim] = read[axis.dim] * stride.step + stride.first;
+  }
+  const AffineMap map = AffineMap::get(sizes.size(), 0, read, b.getContext());
+  return b
+      .elementwise(sizes, {data}, {map}, {elementTypeOf(data)},
+                   [](TensorBuilder &, ValueRange args) {
+                     return SmallVector<Value>{args.front()};
+                   })
+      .front();
 }
 
 /// The tensor with each element along the axes so often, as a dimension behind
@@ -258,8 +327,14 @@ Value resize::createNearest(TensorBuilder &b, const Resampling &r, Value data,
     if (count)
       repeats.push_back(*count);
   }
-  if (!axes.empty())
+  SmallVector<Stride> strides;
+  for (const Axis &axis : axes)
+    if (std::optional<Stride> stride = getStride(r, axis))
+      strides.push_back(*stride);
+  if (strides.size() < axes.size())
     data = pickNearest(b, r, data, axes);
+  else if (!axes.empty())
+    data = pickStrided(b, data, axes, strides);
   return repeated.empty() ? data : repeatElements(b, data, repeated, repeats);
 }
 

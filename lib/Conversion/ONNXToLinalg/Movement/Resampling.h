@@ -58,6 +58,10 @@ Number extremum(TensorBuilder &b, Number x, Number y, bool larger);
 /// A scale that is known to be a whole number.
 std::optional<int64_t> getWholeScale(const Number &scale);
 
+/// What a scale divides by, where that is a power of two: whatever is divided
+/// is exact.
+std::optional<int64_t> getWholeShrink(const Number &scale);
+
 /// floor(x + offset) as a size that is not negative.
 mlir::OpFoldResult floorToSize(TensorBuilder &b, Number x, double offset);
 

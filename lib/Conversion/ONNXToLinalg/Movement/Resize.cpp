@@ -45,8 +45,8 @@ FailureOr<SmallVector<Number>> getNumbers(TensorBuilder &b, Value original,
 }
 
 /// floor(size * scale), the product being one of f32 as where types are
-/// inferred, 10 * 0.7 is 7, unless only a run knows the size and the scale is
-/// whole.
+/// inferred, 10 * 0.7 is 7, unless only a run knows the size and the scale, or
+/// what it divides by, is whole.
 OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
                        const Number &scale) {
   Number number = toNumber(b, size);
@@ -58,6 +58,8 @@ OpFoldResult scaleSize(TensorBuilder &b, OpFoldResult size,
         0);
   if (std::optional<int64_t> whole = getWholeScale(scale))
     return b.times(size, *whole);
+  if (std::optional<int64_t> divisor = getWholeShrink(scale))
+    return b.floorDiv(size, b.size(*divisor));
   Type f32 = b.getF32Type();
   Value product =
       b.mul(b.convert(number.get(b), f32), b.convert(scale.get(b), f32));
