@@ -123,7 +123,9 @@ private:
   }
 
   /// A step of all columns at a time: a total is what the result has at the
-  /// place before. All are [before,axis,after].
+  /// place before or, where only the run tells how far that is from the next
+  /// one and whether vectors of the two overlap, in a row of its own. All are
+  /// [before,axis,after].
   Value scanColumns(TensorBuilder &b, Value x, Value result) {
     Size length = b.dim(x, 1);
     Value end = b.index(length), one = b.index(1);
@@ -142,27 +144,40 @@ private:
             x, {task[0], placeOf(t, step, end), t.add(begin, column)});
       };
       Value place = placeOf(s, none, end);
+      const bool isApart = !getStaticSize(b.dim(x, 2));
+      Values initial(parts);
+      if (isApart)
+        initial.push_back(s.empty({columns}, elementTypeOf(result)));
+      auto putTotal = [&](TensorBuilder &t, Value total, ValueRange state,
+                          Value at, Value column) {
+        Values next = {put(t, total, state.front(), {at, column})};
+        if (isApart)
+          next.push_back(put(t, total, state.back(), column));
+        return next;
+      };
       // An axis may turn out to be empty.
       Value isEmpty = s.compare(arith::CmpIPredicate::eq, end, none);
       Values state =
-          loop(s, none, s.select(isEmpty, none, s.index(columns)), parts,
+          loop(s, none, s.select(isEmpty, none, s.index(columns)), initial,
                [&](TensorBuilder &t, Value j, ValueRange state) -> Values {
                  Value first = neutral(t);
                  if (!exclusive)
                    first = add(t, first, read(t, none, j));
-                 return {put(t, store(t, first), state.front(), {place, j})};
+                 return putTotal(t, store(t, first), state, place, j);
                });
-      return nest(
+      Values done = nest(
           s, {s.plus(length, -1), columns}, state,
           [&](TensorBuilder &t, ValueRange i, ValueRange state) -> Values {
             Value step = t.add(i[0], one);
-            Value stored =
-                t.extract(state.front(), {placeOf(t, i[0], end), i[1]});
+            Value stored = isApart ? t.extract(state.back(), i[1])
+                                   : t.extract(state.front(),
+                                               {placeOf(t, i[0], end), i[1]});
             Value total = loadScalar(t, t.getLoc(), stored, accumulator);
             Value next = add(t, total, read(t, exclusive ? i[0] : step, i[1]));
-            return {put(t, store(t, next), state.front(),
-                        {placeOf(t, step, end), i[1]})};
+            return putTotal(t, store(t, next), state, placeOf(t, step, end),
+                            i[1]);
           });
+      return Values{done.front()};
     };
     return forEachTask(b, {b.dim(x, 0), ranges.count()}, result, partOf, scan)
         .front();
