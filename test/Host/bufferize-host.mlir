@@ -507,3 +507,59 @@ func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {
   %r = sdx.call @k1(%2 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
   return %r, %2 : tensor<1x8xf32>, tensor<1x8xf32>
 }
+
+// -----
+
+func.func private @k0(memref<?x4xf32>, memref<?x4xf32>) attributes {sdx.kernel}
+
+// A branch makes its result where the caller wants it, or copies it there: its
+// size is known before.
+// CHECK-LABEL: func.func @branches
+// CHECK-SAME:    (%[[X:.*]]: memref<?x?xf32>
+// CHECK:         %[[M:.*]] = arith.select %{{.*}}, %c4, %{{.*}} : index
+// CHECK:         %[[OK:.*]] = arith.cmpi eq, %[[M]], %c4
+// CHECK:         sdx.check %[[OK]]
+// CHECK:         %[[N:.*]] = memref.dim %[[X]], %c0
+// CHECK:         %[[Y:.*]] = sdx.output_buffer 0(%[[N]]) : memref<?x4xf32>
+// CHECK-NOT:     memref.alloc
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           sdx.call @k0({{.*}}) outs(%[[Y]] : memref<?x4xf32>)
+// CHECK:         } else {
+// CHECK:           memref.copy %{{.*}}, %[[Y]]
+// CHECK:         }
+// CHECK-NEXT:    return
+func.func @branches(%x: tensor<?x?xf32> {sdx.input = 0 : i64}, %w: tensor<?x4xf32> {sdx.input = 1 : i64}, %p: i1) -> (tensor<?x4xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %r = scf.if %p -> (tensor<?x?xf32>) {
+    %e = tensor.empty(%n) : tensor<?x4xf32>
+    %k = sdx.call @k0(%w : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %s = tensor.cast %k : tensor<?x4xf32> to tensor<?x?xf32>
+    scf.yield %s : tensor<?x?xf32>
+  } else {
+    scf.yield %x : tensor<?x?xf32>
+  }
+  %d = tensor.dim %r, %c1 : tensor<?x?xf32>
+  %ok = arith.cmpi eq, %d, %c4 : index
+  sdx.check %ok, "not {0}"(%d)
+  %y = tensor.cast %r : tensor<?x?xf32> to tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+// What something else reads, too, stays one value.
+// CHECK-LABEL: func.func @read_branches
+// CHECK:         %[[R:.*]] = arith.select %{{.*}} : memref<4xf32>
+// CHECK:         memref.copy %[[R]]
+// CHECK:         memref.copy %[[R]]
+func.func @read_branches(%x: tensor<4xf32> {sdx.input = 0 : i64}, %w: tensor<4xf32> {sdx.input = 1 : i64}, %p: i1) -> (tensor<4xf32> {onnx.name = "y"}, tensor<4xf32> {onnx.name = "z"}) {
+  %r = scf.if %p -> (tensor<4xf32>) {
+    scf.yield %w : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %r, %r : tensor<4xf32>, tensor<4xf32>
+}
