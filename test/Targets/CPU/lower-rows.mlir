@@ -591,3 +591,41 @@ func.func private @padded_rows(%table: memref<58xi32>, %a: memref<9x56xi8>, %out
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<9x58xi8>, memref<9x58xi8>) -> ()
   return
 }
+
+// -----
+
+// Rows between rows of a constant: no load is under a mask.
+
+// CHECK-LABEL: func.func private @surrounded
+// CHECK:         scf.parallel (%[[ROW:.*]]) =
+// CHECK:           %[[INSIDE:.*]] = arith.cmpi ult
+// CHECK:           scf.if
+// CHECK:             vector.load {{.*}} vector<32xi8>
+// CHECK:           } else {
+// CHECK-NEXT:        vector.broadcast %arg1 : i8 to vector<32xi8>
+// CHECK-NOT:       arith.select {{.*}} vector<32xi8>
+func.func private @surrounded(%a: memref<9x56xi8>, %fill: i8, %out: memref<11x58xi8>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<9x56xi8> to tensor<9x56xi8>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %c56 = arith.constant 56 : index
+  %e = tensor.empty() : tensor<11x58xi8>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<11x58xi8>) {
+  ^bb0(%o: i8):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %p = arith.subi %i, %c1 : index
+    %q = arith.subi %j, %c1 : index
+    %in = arith.cmpi ult, %p, %c9 : index
+    %is = arith.cmpi ult, %q, %c56 : index
+    %row = arith.select %in, %p, %c0 : index
+    %column = arith.select %is, %q, %c0 : index
+    %both = arith.andi %in, %is : i1
+    %x = tensor.extract %t[%row, %column] : tensor<9x56xi8>
+    %0 = arith.select %both, %x, %fill : i8
+    linalg.yield %0 : i8
+  } -> tensor<11x58xi8>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<11x58xi8>, memref<11x58xi8>) -> ()
+  return
+}

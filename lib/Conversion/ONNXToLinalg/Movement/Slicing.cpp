@@ -465,44 +465,35 @@ LogicalResult checkRepeats(OpBuilder &b, Location loc, Size size, Size padded) {
   return success();
 }
 
-/// `data` between so many copies of `fill`, of which a negative number cuts
-/// off.
-Value readPadded(OpBuilder &b, Location loc, Value data, const Sizes &in,
-                 const Sizes &low, const Sizes &sizes, Value fill) {
-  Value zero = createIndex(b, loc, 0), one = createIndex(b, loc, 1);
-  SmallVector<Value> lows, dims;
-  for (auto [l, d] : llvm::zip_equal(low, in)) {
-    lows.push_back(asIndex(b, loc, l));
-    dims.push_back(asIndex(b, loc, d));
+/// `data` between copies of `fill` (surround), if it has elements.
+Value surroundElements(TensorBuilder &b, Value data, const Sizes &low,
+                       const Sizes &sizes, Value fill) {
+  Value hasElements, none = b.index(int64_t(0));
+  for (Size size : b.dims(data)) {
+    if (std::optional<int64_t> known = getStaticSize(size)) {
+      if (*known == 0)
+        return b.filled(sizes, fill);
+      continue;
+    }
+    Value some = b.compare(arith::CmpIPredicate::sgt, b.index(size), none);
+    hasElements = hasElements
+                      ? arith::AndIOp::create(b, hasElements, some).getResult()
+                      : some;
   }
-  Type element = cast<RankedTensorType>(data.getType()).getElementType();
-  return createIndexed(
-      b, loc, sizes, element,
-      [&](OpBuilder &inner, Location at, ValueRange indices) -> Value {
-        SmallVector<Value> source;
-        Value inside =
-            arith::ConstantOp::create(inner, at, inner.getBoolAttr(true));
-        for (auto [i, index] : llvm::enumerate(indices)) {
-          Value position = arith::SubIOp::create(inner, at, index, lows[i]);
-          // As unsigned, a negative position is out of range too.
-          Value within =
-              compare(inner, at, arith::CmpIPredicate::ult, position, dims[i]);
-          inside = arith::AndIOp::create(inner, at, inside, within);
-          Value last = arith::SubIOp::create(inner, at, dims[i], one);
-          source.push_back(clamp(inner, at, position, zero, last));
-        }
-        // Nothing may be read where there is no element at all.
-        auto guarded = scf::IfOp::create(
-            inner, at, inside,
-            [&](OpBuilder &then, Location where) {
-              Value read = tensor::ExtractOp::create(then, where, data, source);
-              scf::YieldOp::create(then, where, read);
-            },
-            [&](OpBuilder &otherwise, Location where) {
-              scf::YieldOp::create(otherwise, where, fill);
-            });
-        return guarded.getResult(0);
-      });
+  if (!hasElements)
+    return surround(b, data, low, sizes, fill);
+  auto yield = [&](function_ref<Value(TensorBuilder &)> make) {
+    return [make](OpBuilder &builder, Location loc) {
+      TensorBuilder s(loc, builder);
+      scf::YieldOp::create(s, make(s));
+    };
+  };
+  auto surrounded = [&](TensorBuilder &s) {
+    return surround(s, data, low, sizes, fill);
+  };
+  auto filled = [&](TensorBuilder &s) { return s.filled(sizes, fill); };
+  return scf::IfOp::create(b, hasElements, yield(surrounded), yield(filled))
+      .getResult(0);
 }
 
 LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
@@ -541,16 +532,15 @@ LogicalResult lowerPad(Lowering<onnx::PadOp> &b) {
     Value fill = b.in.getConstantValue()
                      ? getScalar(b, loc, b.in.getConstantValue())
                      : createIntOrFloatZero(b, loc, element);
-    // What is put into rows takes a pass over them.
-    if (type.hasStaticShape() && type.getNumElements() > 0 &&
-        getStaticSize(sizes.back()) != getStaticSize(in.back()))
-      return b.replace(surround(b, data, low, sizes, fill));
-    if (llvm::all_of(*pads, adds)) {
+    // What is put into the middle of rows takes a pass over them.
+    if (llvm::all_of(*pads, adds) &&
+        (rank == 0 ||
+         (getStaticSize(low.back()) == 0 && getStaticSize(high.back()) == 0))) {
       Value result = b.filled(sizes, fill);
       Value part = b.cast(data, getTensorType(in, element));
       return b.replace(b.insert(part, result, low, in));
     }
-    return b.replace(readPadded(b, loc, data, in, low, sizes, fill));
+    return b.replace(surroundElements(b, data, low, sizes, fill));
   }
   for (auto [size, padded] : llvm::zip_equal(in, sizes))
     if (failed(checkRepeats(b, loc, size, padded)))

@@ -144,14 +144,15 @@ static void cloneOnVectors(OpBuilder &b, Location loc, Block &body,
       map.map(indexOp.getResult(), index(indexOp.getDim()));
       continue;
     }
-    if (special && isa<tensor::ExtractOp, sdx::CheckOp, arith::CmpIOp>(op)) {
+    const bool mayBeSpecial = isa<arith::CmpIOp, arith::SelectOp>(op);
+    if (special && (mayBeSpecial || isa<tensor::ExtractOp, sdx::CheckOp>(op))) {
       SmallVector<Value> operands;
       for (Value operand : op.getOperands())
         operands.push_back(map.lookupOrDefault(operand));
       Value result = special(&op, operands);
       if (result)
         map.map(op.getResult(0), result);
-      if (result || !isa<arith::CmpIOp>(op))
+      if (result || !mayBeSpecial)
         continue;
     }
     if (auto division = dyn_cast<arith::DivFOp>(op)) {

@@ -93,6 +93,30 @@ static Value emitGather(OpBuilder &b, Location loc, VectorType type,
   return branch.getResult(0);
 }
 
+/// What is read if `condition`, which is the same in all lanes, holds, and else
+/// `other`. A choice of two vectors would become a load under a mask, which
+/// some processors keep waiting for stores. Null where it is no read.
+static Value emitReadIf(OpBuilder &b, Location loc, arith::SelectOp select,
+                        Value condition, Value read, Value other) {
+  Operation *load = read.getDefiningOp();
+  if (isa<VectorType>(condition.getType()) ||
+      !isa_and_nonnull<vector::LoadOp, memref::LoadOp>(load) ||
+      !select.getTrueValue().getDefiningOp<tensor::ExtractOp>() ||
+      !select.getTrueValue().hasOneUse() ||
+      load->getBlock() != b.getInsertionBlock())
+    return Value();
+  auto branch = scf::IfOp::create(b, loc, read.getType(), condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  if (auto type = dyn_cast<VectorType>(read.getType()))
+    other = broadcastTo(b, loc, other, type.getShape());
+  scf::YieldOp::create(b, loc, other);
+  b.setInsertionPointToStart(branch.thenBlock());
+  load->moveBefore(scf::YieldOp::create(b, loc, read));
+  return branch.getResult(0);
+}
+
 /// An element that a body reads at positions that it computes, a check, or
 /// whether a position is in the run; null for another comparison.
 Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
@@ -103,6 +127,10 @@ Value RowGroupEmitter::emitSpecial(Operation *op, ArrayRef<Value> operands,
                                    operands.drop_front(), check.getKindAttr());
     return Value();
   }
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return plan.run ? emitReadIf(b, loc, select, operands[0], operands[1],
+                                 operands[2])
+                    : Value();
   if (isa<arith::CmpIOp>(op))
     return point.isInRun && plan.isInRun.contains(op)
                ? arith::ConstantOp::create(b, loc, b.getBoolAttr(true))
