@@ -62,3 +62,19 @@ def test_a_row_spoils_no_other(open_session):
     assert y[0, 3, 0] == 1 and not y[0, 3, 1:].any()
     whole = [0, *range(4, 68), 69]
     np.testing.assert_allclose(y[:, whole], expect(x[:, whole])[0], rtol=3e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float", "double"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_extremes_of_rows_with_nan(is_open, dtype):
+    """A single NaN, wherever it is, is the result of its row, and of no other; zeros of either sign are zeros."""
+    for rows, width in ((70, 49), (3, 1000), (9, 7), (70, 64)):
+        shape = "n, w" if is_open else f"{rows}, {width}"
+        session = load(f"({dtype}[{shape}] x) => ({dtype}[m] a, {dtype}[m] b) {{\n a = ReduceMax <axes = [1], keepdims = 0> (x)\n b = ReduceMin <axes = [1], keepdims = 0> (x)\n}}", opset=13)
+        x = np.random.default_rng(width).normal(size=(rows, width)).astype("f4" if dtype == "float" else "f8")
+        x[1] = np.where(np.arange(width) % 2, 0.0, -0.0)
+        for row in range(2, rows, 3):
+            x[row, 5 * row % width] = np.nan
+        a, b = run(session, x)
+        np.testing.assert_array_equal(a, x.max(1))
+        np.testing.assert_array_equal(b, x.min(1))

@@ -13,10 +13,16 @@
 // CHECK-COUNT-4:     memref.prefetch %arg1[%[[NEXT]], {{.*}}], write, locality<3>, data
 // CHECK-COUNT-4:     vector.load %arg0[%[[ROW]]
 // CHECK:             arith.maximumf {{.*}} : vector<16xf32>
-// CHECK:           arith.maximumf {{.*}} : vector<8xf32>
-// CHECK:           arith.maximumf {{.*}} : vector<4xf32>
-// CHECK:           arith.maximumf {{.*}} : vector<2xf32>
-// CHECK:           arith.maximumf {{.*}} : vector<1xf32>
+// CHECK:           %[[IS_NAN:.*]] = arith.cmpf uno, %[[MAX:.*]], %[[MAX]] : vector<16xf32>
+// CHECK:           %[[HAS_NAN:.*]] = vector.reduction <or>, %[[IS_NAN]]
+// CHECK:           scf.if %[[HAS_NAN]]
+// CHECK:             arith.maximumf {{.*}} : vector<8xf32>
+// CHECK:             arith.maximumf {{.*}} : vector<4xf32>
+// CHECK:             arith.maximumf {{.*}} : vector<2xf32>
+// CHECK:             arith.maximumf {{.*}} : vector<1xf32>
+// CHECK:           } else {
+// CHECK:             arith.cmpf ogt, {{.*}} : vector<8xf32>
+// CHECK:             arith.cmpf ogt, {{.*}} : vector<1xf32>
 // CHECK-NOT:       vector.reduction
 // CHECK:           scf.for {{.*}} iter_args
 // CHECK:             math.exp {{.*}} : vector<16xf32>
