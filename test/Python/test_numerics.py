@@ -121,6 +121,20 @@ def test_dynamic_quantization_of_zeros():
         assert (scale, zero) == (1, 0) and y.shape == shape and not y.any()
 
 
+@pytest.mark.parametrize("shape", [(3, 7), (70, 99)])
+def test_dynamic_quantization_beside_nan(shape):
+    """What is no number has no part in the range of the others."""
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    x[1, 2] = 0
+    wanted = run([node], {"x": x}, ["y", "s", "z"])
+    x[1, 2] = np.nan
+    y, scale, zero = run([node], {"x": x}, ["y", "s", "z"])
+    assert (scale, zero) == (wanted[1], wanted[2])
+    isNumber = ~np.isnan(x)
+    np.testing.assert_array_equal(y[isNumber], wanted[0][isNumber])
+
+
 @pytest.mark.parametrize("open_sizes", [False, True])
 @pytest.mark.parametrize("reverse", [0, 1])
 @pytest.mark.parametrize("exclusive", [0, 1])

@@ -234,6 +234,7 @@ LogicalResult lowerDequantizeLinear(Lowering<onnx::DequantizeLinearOp> &b) {
 }
 
 /// The least and the largest element of a tensor of f32, in one pass over it.
+/// NaN has no place in a range: nothing is asked for it.
 std::pair<Value, Value> findRange(OpBuilder &b, Location loc, Value tensor) {
   const int64_t rank = cast<RankedTensorType>(tensor.getType()).getRank();
   if (rank > 1)
@@ -250,9 +251,9 @@ std::pair<Value, Value> findRange(OpBuilder &b, Location loc, Value tensor) {
       ValueRange{tensor}, ValueRange{lowest, highest},
       {b.getMultiDimIdentityMap(loops), scalar, scalar}, iterators,
       [&](OpBuilder &n, Location at, ValueRange args) {
-        ScalarBuilder s(n, at, f32);
-        linalg::YieldOp::create(
-            n, at, {s.min(args[1], args[0]), s.max(args[2], args[0])});
+        Value low = arith::MinNumFOp::create(n, at, args[1], args[0]);
+        Value high = arith::MaxNumFOp::create(n, at, args[2], args[0]);
+        linalg::YieldOp::create(n, at, {low, high});
       });
   return {range.getResult(0), range.getResult(1)};
 }
