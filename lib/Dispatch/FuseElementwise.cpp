@@ -394,6 +394,45 @@ struct TakeSizesFromType : OpRewritePattern<tensor::ExpandShapeOp> {
   }
 };
 
+/// A result as static as the tensor that it is put into, where a cast hides
+/// that. Upstream's patterns would make a tensor of the cast's sizes for it,
+/// and a cast of a static one of that, for ever.
+struct TakeSizesFromInit : OpRewritePattern<linalg::GenericOp> {
+  explicit TakeSizesFromInit(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(linalg::GenericOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.hasPureTensorSemantics())
+      return rewriter.notifyMatchFailure(op, "not on tensors");
+    bool changed = false;
+    SmallVector<Value> inits;
+    SmallVector<Type> types(op.getResultTypes());
+    for (auto [init, type] : llvm::zip_equal(op.getDpsInits(), types)) {
+      auto cast = init.getDefiningOp<tensor::CastOp>();
+      const bool hides = cast && tensor::canFoldIntoConsumerOp(cast);
+      inits.push_back(hides ? cast.getSource() : init);
+      type = inits.back().getType();
+      changed |= hides;
+    }
+    if (!changed)
+      return rewriter.notifyMatchFailure(op, "no cast hides a size");
+    IRMapping map;
+    for (auto [init, taken] : llvm::zip_equal(op.getDpsInits(), inits))
+      map.map(init, taken);
+    auto taken = cast<linalg::GenericOp>(rewriter.clone(*op, map));
+    SmallVector<Value> results;
+    for (auto [result, old, type] :
+         llvm::zip_equal(taken->getResults(), op.getResultTypes(), types)) {
+      result.setType(type);
+      results.push_back(
+          rewriter.createOrFold<tensor::CastOp>(op.getLoc(), old, result));
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
 struct FuseElementwisePass
     : sardonyx::impl::SDXFuseElementwiseBase<FuseElementwisePass> {
   void runOnOperation() override {
@@ -404,8 +443,8 @@ struct FuseElementwisePass
     rewriteGreedily(getOperation(), std::move(dimensions));
     ObservedCopies().run(getOperation());
     RewritePatternSet patterns(context);
-    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromType>(
-        context);
+    patterns.add<GeneralizeNamed, DropUnitDimsOfOperand, TakeSizesFromInit,
+                 TakeSizesFromType>(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
     linalg::populateFoldReshapeOpsByCollapsingPatterns(patterns,
                                                        shouldMoveReshape);

@@ -280,3 +280,49 @@ func.func @one_row(%x: tensor<1x64xf32>, %z: tensor<1x1xf32>) -> tensor<1x1x64xf
   } -> tensor<1x1x64xf32>
   return %y : tensor<1x1x64xf32>
 }
+
+// -----
+
+// Two casts hide what the types of others tell: each operation takes the sizes
+// of its result's tensor, and it ends.
+// CHECK-LABEL: @hidden_sizes
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}} : tensor<4x33xi8>) outs(%{{.*}} : tensor<4x33xi8>)
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}} : tensor<4x33xi8>) outs(%{{.*}} : tensor<4x33xi16>)
+// CHECK:         tensor.cast %{{.*}} : tensor<4x33xi16> to tensor<?x33xi16>
+#id2 = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+func.func @hidden_sizes(%x: tensor<?x?xi8>, %table: tensor<256xi8>) -> (tensor<?x33xi16>, tensor<?xi32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i32
+  %m = tensor.dim %x, %c0 : tensor<?x?xi8>
+  %n = tensor.dim %x, %c1 : tensor<?x?xi8>
+  %rows = tensor.cast %x : tensor<?x?xi8> to tensor<4x?xi8>
+  %e0 = tensor.empty(%n) : tensor<4x?xi8>
+  %y = linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]}
+      ins(%rows : tensor<4x?xi8>) outs(%e0 : tensor<4x?xi8>) {
+  ^bb0(%in: i8, %out: i8):
+    %i = arith.index_castui %in : i8 to index
+    %e = tensor.extract %table[%i] : tensor<256xi8>
+    linalg.yield %e : i8
+  } -> tensor<4x?xi8>
+  %columns = tensor.cast %y : tensor<4x?xi8> to tensor<?x33xi8>
+  %k = tensor.dim %columns, %c0 : tensor<?x33xi8>
+  %e1 = tensor.empty(%k) : tensor<?x33xi16>
+  %wide = linalg.generic {indexing_maps = [#id2, #id2], iterator_types = ["parallel", "parallel"]}
+      ins(%columns : tensor<?x33xi8>) outs(%e1 : tensor<?x33xi16>) {
+  ^bb0(%in: i8, %out: i16):
+    %e = arith.extui %in : i8 to i16
+    linalg.yield %e : i16
+  } -> tensor<?x33xi16>
+  %e2 = tensor.empty(%m) : tensor<?xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e2 : tensor<?xi32>) -> tensor<?xi32>
+  %sums = linalg.generic {indexing_maps = [#id2, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%columns : tensor<?x33xi8>) outs(%f : tensor<?xi32>) {
+  ^bb0(%in: i8, %out: i32):
+    %e = arith.extui %in : i8 to i32
+    %s = arith.addi %out, %e : i32
+    linalg.yield %s : i32
+  } -> tensor<?xi32>
+  return %wide, %sums : tensor<?x33xi16>, tensor<?xi32>
+}
