@@ -1,6 +1,7 @@
 """Which library may include whose headers: the order of docs/Architecture.md, "Who may know whom"."""
 
 import re
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -208,6 +209,12 @@ def functions(text):
                 yield (name[0] if name else head.strip()), number - first + 1
         elif line.strip() and not re.match(r"\s*(}|#|//|template.*>$|(public|private|protected):)", line):
             heads[indent] = (line, number)
+
+
+def test_root_has_only_what_belongs_there():
+    """No model, listing or result that somebody left there."""
+    listed = subprocess.run(["git", "ls-files", "--", ":(glob)*"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    assert [name for name in listed if not re.search(r"^\.|^(Dockerfile|LICENSE)$|\.(md|txt|json|toml|yml)$", name)] == []
 
 
 def test_files_and_functions_are_short():
