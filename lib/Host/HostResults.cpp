@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -20,80 +19,6 @@ using namespace mlir;
 using namespace sardonyx;
 
 namespace {
-
-/// A size that is known before a branch: a number or a value, or that of a
-/// tensor which is there before.
-struct SizeBefore {
-  OpFoldResult size;
-  Value tensor;
-  int64_t dim = 0;
-
-  Value get(OpBuilder &b, Location loc) const {
-    return getValueOrCreateConstantIndexOp(
-        b, loc, tensor ? tensor::getMixedSize(b, loc, tensor, dim) : size);
-  }
-};
-
-} // namespace
-
-/// Size `d` of `tensor`, which `branch` yields.
-static std::optional<SizeBefore> findSizeBefore(scf::IfOp branch, Value tensor,
-                                                int64_t d) {
-  auto isInside = [&](Value value) {
-    return branch->isAncestor(value.getParentBlock()->getParentOp());
-  };
-  while (true) {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    if (!type.isDynamicDim(d))
-      return SizeBefore{
-          Builder(branch.getContext()).getIndexAttr(type.getDimSize(d)), {}};
-    if (!isInside(tensor))
-      return SizeBefore{{}, tensor, d};
-    Operation *op = tensor.getDefiningOp();
-    if (auto castOp = dyn_cast_or_null<tensor::CastOp>(op)) {
-      tensor = castOp.getSource();
-    } else if (auto call = dyn_cast_or_null<sdx::CallOp>(op)) {
-      tensor = cast<DestinationStyleOpInterface>(*call)
-                   .getTiedOpOperand(cast<OpResult>(tensor))
-                   ->get();
-    } else if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(op)) {
-      Value size = empty.getDynamicSize(d);
-      return isInside(size) ? std::nullopt
-                            : std::optional(SizeBefore{size, {}});
-    } else {
-      return std::nullopt;
-    }
-  }
-}
-
-namespace {
-
-/// A size of what either of two branches yields is known before them, if each
-/// one's is.
-struct SizeOfBranches : OpRewritePattern<tensor::DimOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(tensor::DimOp dim,
-                                PatternRewriter &b) const override {
-    auto branch = dim.getSource().getDefiningOp<scf::IfOp>();
-    std::optional<int64_t> d = dim.getConstantIndex();
-    if (!branch || !d)
-      return failure();
-    const unsigned number = cast<OpResult>(dim.getSource()).getResultNumber();
-    std::optional<SizeBefore> yes =
-        findSizeBefore(branch, branch.thenYield().getOperand(number), *d);
-    std::optional<SizeBefore> no =
-        findSizeBefore(branch, branch.elseYield().getOperand(number), *d);
-    if (!yes || !no)
-      return failure();
-    b.setInsertionPoint(branch);
-    Location loc = dim.getLoc();
-    Value ifTrue = yes->get(b, loc), ifFalse = no->get(b, loc);
-    b.replaceOpWithNewOp<arith::SelectOp>(dim, branch.getCondition(), ifTrue,
-                                          ifFalse);
-    return success();
-  }
-};
 
 /// Writes the results of a host function to output buffers.
 class Outputs {
@@ -113,7 +38,6 @@ public:
       writeResult(i, sizes);
     keepResults();
     ret->setOperands({});
-    dropWrittenResults();
     func.setFunctionType(FunctionType::get(
         func.getContext(), func.getArgumentTypes(), TypeRange()));
     return success();
@@ -147,8 +71,6 @@ private:
     RewritePatternSet patterns(func.getContext());
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     tensor::DimOp::getCanonicalizationPatterns(patterns, func.getContext());
-    arith::SelectOp::getCanonicalizationPatterns(patterns, func.getContext());
-    patterns.add<SizeOfBranches>(func.getContext());
     affine::AffineApplyOp::getCanonicalizationPatterns(patterns,
                                                        func.getContext());
     rewriteGreedily(func, std::move(patterns));
@@ -232,84 +154,11 @@ private:
       }
       value = source;
     }
-    writeTo(buffer, value, ret);
-  }
-
-  /// Writes `value`, of the type of `buffer` but for what is known of its
-  /// sizes, before `user`, the operation that it is for: or in branches that
-  /// yield it, if nothing else reads it, so that these make it there.
-  void writeTo(Value buffer, Value value, Operation *user) {
-    auto type = cast<MemRefType>(buffer.getType());
-    auto wanted = RankedTensorType::get(type.getShape(), type.getElementType());
-    Value made = value;
-    while (auto cast = made.getDefiningOp<tensor::CastOp>())
-      if (made.hasOneUse())
-        made = cast.getSource();
-      else
-        break;
-    auto branch = made.getDefiningOp<scf::IfOp>();
-    Operation *there = buffer.getDefiningOp();
-    if (branch && made.hasOneUse() && branch->getBlock() == user->getBlock() &&
-        (there->getBlock() != branch->getBlock() ||
-         there->isBeforeInBlock(branch)) &&
-        tensor::CastOp::areCastCompatible(made.getType(), wanted)) {
-      branches.insert(branch);
-      const unsigned number = cast<OpResult>(made).getResultNumber();
-      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
-        writeTo(buffer, yield.getOperand(number), yield);
-      return;
-    }
     keepFromWriters(value);
-    OpBuilder b(user);
-    Location loc = ret.getLoc();
-    if (value.getType() != wanted)
-      value = tensor::CastOp::create(b, loc, wanted, value);
+    b.setInsertionPoint(ret);
     bufferization::MaterializeInDestinationOp::create(b, loc, Type(), value,
                                                       buffer, /*restrict=*/true,
                                                       /*writable=*/true);
-  }
-
-  /// Branches that have written a result don't yield it.
-  void dropWrittenResults() {
-    SmallVector<scf::IfOp> order;
-    func.walk<WalkOrder::PreOrder>([&](scf::IfOp branch) {
-      if (branches.contains(branch))
-        order.push_back(branch);
-    });
-    for (scf::IfOp branch : order) {
-      llvm::BitVector unused(branch->getNumResults());
-      for (OpResult result : branch->getResults()) {
-        Value last = result;
-        while (last.hasOneUse() && isa<tensor::CastOp>(*last.user_begin()))
-          last = last.user_begin()->getResult(0);
-        if (!last.use_empty())
-          continue;
-        unused.set(result.getResultNumber());
-        while (last != result) {
-          Operation *cast = last.getDefiningOp();
-          last = cast->getOperand(0);
-          cast->erase();
-        }
-      }
-      SmallVector<Type> types;
-      SmallVector<Value> kept;
-      for (OpResult result : branch->getResults())
-        if (!unused[result.getResultNumber()]) {
-          types.push_back(result.getType());
-          kept.push_back(result);
-        }
-      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
-        yield->eraseOperands(unused);
-      OpBuilder b(branch);
-      auto less =
-          scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition());
-      less->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
-      less.getThenRegion().takeBody(branch.getThenRegion());
-      less.getElseRegion().takeBody(branch.getElseRegion());
-      for (auto [from, to] : llvm::zip_equal(kept, less.getResults()))
-        from.replaceAllUsesWith(to);
-      branch.erase();
-    }
   }
 
   /// A result must not change once it is made: what would write into its
@@ -328,8 +177,6 @@ private:
   func::ReturnOp ret;
   SmallVector<SmallVector<Value>> allSizes;
   llvm::SmallPtrSet<Operation *, 16> hoisted;
-  /// Those that have written a result.
-  llvm::SmallPtrSet<Operation *, 4> branches;
 };
 
 } // namespace
