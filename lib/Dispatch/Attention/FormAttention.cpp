@@ -64,6 +64,19 @@ Value AttentionMatch::sizeOf(OpBuilder &b, Axes::Axis axis) {
 
 sdx::AttentionOp AttentionMatch::build(OpBuilder &b, Value init,
                                        const Dims &resultDims) {
+  // Keys that are several axes (of which all but one may turn out to be 1) are
+  // none of an attention's.
+  auto hasAll = [&](const Dims &dims) {
+    return llvm::all_of(axes.resolve(dims), [&](const Axes::List &list) {
+      return llvm::all_of(list, [&](Axes::Axis axis) {
+        return llvm::is_contained(order, axis);
+      });
+    });
+  };
+  if (!hasAll(resultDims) || !llvm::all_of(separated, [&](auto &operand) {
+        return hasAll(operand.second);
+      }))
+    return sdx::AttentionOp();
   Location loc = b.getFusedLoc({first.getLoc(), second.getLoc()});
   SmallVector<Value> inputs;
   for (auto &[tensor, dims] : separated)
