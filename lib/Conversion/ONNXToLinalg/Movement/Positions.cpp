@@ -55,8 +55,11 @@ static Value takeElements(TensorBuilder &b, Value flat, Value list) {
       });
 }
 
-Value pickAlong(TensorBuilder &b, Value data, ArrayRef<int64_t> dims,
-                ValueRange tables, ArrayRef<OpFoldResult> sizes) {
+Value pickAlong(
+    TensorBuilder &b, Value data, ArrayRef<int64_t> dims, ValueRange tables,
+    ArrayRef<OpFoldResult> sizes,
+    llvm::function_ref<Value(TensorBuilder &, Value index, Value picked)>
+        placeLast) {
   const int64_t rank = sizes.size();
   SmallVector<AffineMap> maps;
   for (int64_t dim : dims)
@@ -68,8 +71,11 @@ Value pickAlong(TensorBuilder &b, Value data, ArrayRef<int64_t> dims,
             SmallVector<Value> at;
             for (int64_t dim = 0; dim < rank; ++dim)
               at.push_back(linalg::IndexOp::create(s, dim));
+            Value last = at.back();
             for (auto [dim, index] : llvm::zip_equal(dims, args))
               at[dim] = s.convert(index, s.getIndexType());
+            if (placeLast)
+              at.back() = placeLast(s, last, at.back());
             return {s.extract(data, at)};
           })
       .front();

@@ -24,10 +24,15 @@ void checkReaches(mlir::OpBuilder &b, mlir::Location loc,
                   llvm::ArrayRef<mlir::OpFoldResult> have, int64_t except = -1);
 
 /// The elements of `data` at other positions along `dims`: those that the
-/// table of each, integers, names. `sizes` are those of the result.
-mlir::Value pickAlong(TensorBuilder &b, mlir::Value data,
-                      llvm::ArrayRef<int64_t> dims, mlir::ValueRange tables,
-                      llvm::ArrayRef<mlir::OpFoldResult> sizes);
+/// table of each, integers, names. `sizes` are those of the result. `placeLast`
+/// may give another position along the last dimension than what is picked for
+/// an index of the result.
+mlir::Value
+pickAlong(TensorBuilder &b, mlir::Value data, llvm::ArrayRef<int64_t> dims,
+          mlir::ValueRange tables, llvm::ArrayRef<mlir::OpFoldResult> sizes,
+          llvm::function_ref<mlir::Value(TensorBuilder &, mlir::Value index,
+                                         mlir::Value picked)>
+              placeLast = nullptr);
 
 /// Integers that hold the positions of a dimension, those of 32 bits if its
 /// size is known to be small enough.

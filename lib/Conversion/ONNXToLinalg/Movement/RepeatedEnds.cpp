@@ -137,27 +137,15 @@ Value repeatEnds(TensorBuilder &b, Value data, ArrayRef<OpFoldResult> low,
   }
   if (dims.empty())
     return data;
-  const int64_t rank = sizes.size(), last = rank - 1;
+  const int64_t last = sizes.size() - 1;
   if (dims.back() != last)
     return pickAlong(b, data, dims, tables, sizes);
-  SmallVector<AffineMap> maps;
-  for (int64_t dim : dims)
-    maps.push_back(b.dimsMap(rank, {dim}));
-  return b
-      .elementwise(
-          sizes, tables, maps, {elementTypeOf(data)},
-          [&](TensorBuilder &s, ValueRange args) -> SmallVector<Value> {
-            SmallVector<Value> at;
-            for (int64_t dim = 0; dim < rank; ++dim)
-              at.push_back(linalg::IndexOp::create(s, dim));
-            // Most of a row is a copy, which needs no table.
-            PaddedPlace place(s, at[last], low[last], in[last]);
-            for (auto [dim, index] : llvm::zip_equal(dims, args))
-              at[dim] = s.convert(index, s.getIndexType());
-            at[last] = s.select(place.isInside, place.position, at[last]);
-            return {s.extract(data, at)};
-          })
-      .front();
+  // Most of a row is a copy, which needs no table.
+  return pickAlong(b, data, dims, tables, sizes,
+                   [&](TensorBuilder &s, Value index, Value position) {
+                     PaddedPlace place(s, index, low[last], in[last]);
+                     return s.select(place.isInside, place.position, position);
+                   });
 }
 
 Value surround(TensorBuilder &b, Value data, ArrayRef<OpFoldResult> low,

@@ -228,7 +228,7 @@ static void planTiles(const MatmulFacts &facts, MatmulPlan &plan) {
              plan.micro->isShort() && *rows > plan.shape.rows &&
              *rows <= MatmulPlan::kFewRows) {
     // Tiles as even as can be: in a low one multiply-adds wait for each other.
-    // Sums of two registers to a row leave three of 32.
+    // Sums of two registers to a row leave four of 32.
     constexpr int64_t kMostRows = 14;
     plan.shape.rows =
         llvm::divideCeil(*rows, llvm::divideCeil(*rows, kMostRows));
@@ -424,7 +424,7 @@ MatmulPlanAttr cpu::selectPlan(const MatmulFacts &facts) {
     constexpr int64_t kLow = MatmulPlan::kUnevenRows;
     MatmulPlan low = planMatmul(facts.getFactsOfCase(kLow, 1), kLow);
     if (low.panelsPerTile > 1) {
-      add(kLow, 1, kLow);
+      cases.push_back(low.getCase(context, kLow));
       before = kLow;
     }
     add(MatmulPlan::kFewRows, before, MatmulPlan::kFewRows / 2);
