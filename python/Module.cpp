@@ -62,6 +62,18 @@ struct CancelFlag {
       std::make_shared<std::atomic<bool>>(false);
 };
 
+/// Has `compile()` ask another process to compile. It tells what went wrong by
+/// giving False, and raises nothing.
+void setCompileElsewhere(SessionOptions &options, nb::callable compile) {
+  options.compileElsewhere = [held = ownerOf(compile)]() -> MaybeError {
+    nb::gil_scoped_acquire gil;
+    auto *callee = static_cast<PyObject *>(const_cast<void *>(held.get()));
+    if (nb::cast<bool>(nb::handle(callee)()))
+      return std::nullopt;
+    return Error(ErrorKind::Failed, "another process could not compile");
+  };
+}
+
 /// {name: (element type, shape, bytes or a list of bytes, whether the model's
 /// own lies in a file beside)}.
 void setInitializers(SessionOptions &options, const nb::dict &given) {
@@ -136,6 +148,7 @@ void defineOptions(nb::module_ &m) {
       .def_rw("input_shapes", &SessionOptions::inputShapes)
       .def_rw("denoted_dims", &SessionOptions::denotedDims)
       .def("set_initializers", &setInitializers)
+      .def("set_compile_elsewhere", &setCompileElsewhere)
       .def("set_cancel_flag",
            [](SessionOptions &self, const CancelFlag &flag) {
              self.interrupted = [value = flag.value] {

@@ -213,21 +213,17 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   std::optional<Artifact> found;
   if (cache.enabled()) {
     key = cache.keyOf(*model, impl->options);
-    found = cache.load(key);
-    // The model itself may have been stored without code under the same key.
-    if (whole && found && found->deferred)
-      found.reset();
-    if (found) {
-      auto fits = impl->findCustomOps(*found);
-      if (!fits)
-        return fits.error();
-      if (!*fits)
-        found.reset();
-    }
+    if (MaybeError error = impl->findArtifact(cache, key, whole, found))
+      return *error;
     impl->report.timings.push_back({"cache", watch.seconds()});
   }
+  impl->report.fromCache = found.has_value();
+  if (!found && options.compileElsewhere) {
+    if (MaybeError error = impl->compileElsewhere(cache, key, whole, found))
+      return *error;
+    impl->report.timings.push_back({"process", watch.seconds()});
+  }
   if (found) {
-    impl->report.fromCache = true;
     impl->artifact = std::move(*found);
   } else {
     auto compiled =
@@ -265,16 +261,6 @@ Session::Impl::load(std::shared_ptr<FileMap> model, const ModelSource &source,
   if (MaybeError error = impl->prepare(std::move(model), cache, key))
     return *error;
   return std::shared_ptr<Session>(new Session(std::move(impl)));
-}
-
-Expected<bool> Session::Impl::findCustomOps(const Artifact &found) {
-  if (found.customCalls.empty())
-    return true;
-  auto nodes = CustomNodes::resolve(found.customCalls, options.customOps.get());
-  if (!nodes)
-    return nodes.error();
-  customNodes = std::move(*nodes);
-  return customNodes != nullptr;
 }
 
 MaybeError Session::Impl::prepare(std::shared_ptr<FileMap> modelFile,

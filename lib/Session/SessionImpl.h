@@ -82,6 +82,13 @@ struct Session::Impl {
   static Expected<std::shared_ptr<Session>>
   loadForCpu(std::shared_ptr<FileMap> model, const ModelSource &source,
              SessionOptions options, const Impl *whole, const Error &why);
+  /// The artifact under `key`, if the cache has one that fits.
+  MaybeError findArtifact(const Cache &cache, const std::string &key,
+                          const Impl *whole, std::optional<Artifact> &found);
+  /// The same after SessionOptions::compileElsewhere has compiled it.
+  MaybeError compileElsewhere(Cache &cache, const std::string &key,
+                              const Impl *whole,
+                              std::optional<Artifact> &found);
   /// Finds the operators that the artifact calls. False: they are no more what
   /// they were when it was made.
   Expected<bool> findCustomOps(const Artifact &found);

@@ -47,7 +47,7 @@ class ExecutionOrder(enum.IntEnum):
 
 _PLANNED = "memory is planned when the model is compiled"
 _NUMERICS = ("exact", "f32", "fast")
-_COMPILES = ("wait", "background")
+_COMPILES = ("wait", "background", "process")
 _PRECISIONS = ("f32", "tf32", "f16", "bf16", "bf16x3")
 _KINDS = {"range": 1, "moments": 2, "bits": 4, "channels": 8, "gram": 16}
 _pool_size: int | None = None
@@ -142,7 +142,9 @@ class SessionOptions(Options):
         anything,
         "When the model is compiled. 'wait': before it is loaded. 'background': to plain code first, in a third to two "
         "thirds of the time, which is two to four times slower; a thread compiles the rest, and runs go by that as soon as "
-        "it is there (see `InferenceSession.wait_for_compile`). Results of both are within the tolerance of `numerics`.",
+        "it is there (see `InferenceSession.wait_for_compile`). Results of both are within the tolerance of `numerics`. "
+        "'process': by another process, started for it where the cache does not have the model, before it is loaded: this "
+        "one never holds the compiler's memory, and is not hurt where the compiler fails.",
     )
     cpu = Attribute("", anything, "The processor to compile for, by LLVM's name; empty: this machine's.")
     cpu_features = Attribute("", anything, "Its features, as LLVM spells them; empty: this machine's.")
@@ -435,7 +437,8 @@ class SessionOptions(Options):
         options.input_shapes = self._input_shapes
         options.set_custom_ops(together(self.custom_ops))
         options.numerics = getattr(_sardonyx.Numerics, _one_of(_NUMERICS, "numerics", self.numerics))
-        options.compile = getattr(_sardonyx.Compile, _one_of(_COMPILES, "compile", self.compile))
+        way = _one_of(_COMPILES, "compile", self.compile)
+        options.compile = _sardonyx.Compile.background if way == "background" else _sardonyx.Compile.wait
         options.precision = getattr(_sardonyx.Precision, _one_of(_PRECISIONS, "precision", self.precision))
         options.split_floats = None if self.split_floats is None else bool(self.split_floats)
         options.outputs = list(self.outputs)

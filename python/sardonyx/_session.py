@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import copy
 import operator
 import os
@@ -168,12 +169,23 @@ class InferenceSession(Runnable):
         # Also where the model is in the cache, and loaded at once.
         if cancel.is_set():
             raise ModelLoadCanceled("loading the model was interrupted: its options have set_load_cancellation_flag")
-        try:
-            return _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
-        except Fail as failure:
-            if cancel.is_set():
-                raise ModelLoadCanceled(str(failure)) from None
-            raise
+        with self._elsewhere(path, data, native) as elsewhere:
+            try:
+                return _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)
+            except Fail as failure:
+                if elsewhere and elsewhere.error:
+                    raise elsewhere.error from None
+                if cancel.is_set():
+                    raise ModelLoadCanceled(str(failure)) from None
+                raise
+
+    def _elsewhere(self, path: str, data: bytes, native: _sardonyx.Options):
+        """What compiles in the place of this process, or None, as a context for the load."""
+        if self._options.compile != "process":
+            return contextlib.nullcontext()
+        from ._compile_process import CompileProcess
+
+        return CompileProcess(path, data, self._options, native, self._given_providers)
 
     def _adapted_to(self, adapters: Sequence[LoraAdapter]) -> Runnable:
         given = parameters_of(adapters)

@@ -107,6 +107,11 @@ struct SessionOptions {
   DeviceOptions device;
   /// When the code is made; see Session::waitForCompile().
   Compile compile = Compile::Wait;
+  /// Has another process put the code into the cache where load() does not find
+  /// it; load() fails by what it gives. Null: this process compiles. It is
+  /// called once at most, and not where there is no cache; code that runs need
+  /// for other ranks is compiled by this process.
+  std::function<MaybeError()> compileElsewhere;
   /// LLVM's optimisation level, 0 to 3. Kernels are vectorised before.
   unsigned optLevel = 1;
   /// Folder that external data must lie in; empty: the model file's.

@@ -412,8 +412,11 @@ static LogicalResult checkMakers(ModuleOp module) {
                                     hasUnknownMaker(op));
     if (!isForeign && !op->hasAttr(kRefusedAttr))
       return;
-    areTypesMissing |= llvm::any_of(op->getResultTypes(), isUnknown) ||
-                       op->hasAttr(kRefusedAttr);
+    areTypesMissing |=
+        op->hasAttr(kRefusedAttr) ||
+        llvm::any_of(op->getResultTypes(), [](Type type) {
+          return isUnknown(type) || isa<UnrankedTensorType>(type);
+        });
     nameNode(op);
     leftovers.add(op);
   });

@@ -213,10 +213,14 @@ bool Cache::writeFile(const std::string &name,
   return true;
 }
 
-void Cache::store(const std::string &key, const Artifact &artifact) {
+bool Cache::makeFolder() {
   if (descriptor < 0 && enabled())
     open(/*create=*/true);
-  if (descriptor < 0)
+  return descriptor >= 0;
+}
+
+void Cache::store(const std::string &key, const Artifact &artifact) {
+  if (!makeFolder())
     return;
   (void)writeFile(fileNameOf(key), {pack(artifact, key)});
 }

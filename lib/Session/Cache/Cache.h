@@ -40,6 +40,9 @@ public:
   /// bytes, the options that matter, the compiler itself and the processor.
   std::string keyOf(const FileMap &model, const SessionOptions &options) const;
 
+  /// Whether the folder is there, which this makes if it must.
+  bool makeFolder();
+
   /// The artifact under `key`, if there is a sound one whose external files are
   /// as they were.
   std::optional<Artifact> load(const std::string &key) const;

@@ -139,14 +139,16 @@ std::string sardonyx::fingerprint(const SessionOptions &options) {
   // Names each option, so that a new one does not compile before somebody has
   // decided here whether the compiled code depends on it.
   const auto &[intraOpThreads, cache, cacheDir, cpu, features, triple, device,
-               compile, optLevel, externalDataDir, dims, mayDimsBeUnknown,
-               inputShapes, inputValues, distinctDims, denotedDims,
-               initializers, outputs, customOps, numerics, precision,
-               splitFloats, plan, remark, checkBounds, profile, observe,
-               perfMap, memoryLimit, compileTimeout, interrupted] = options;
+               compile, compileElsewhere, optLevel, externalDataDir, dims,
+               mayDimsBeUnknown, inputShapes, inputValues, distinctDims,
+               denotedDims, initializers, outputs, customOps, numerics,
+               precision, splitFloats, plan, remark, checkBounds, profile,
+               observe, perfMap, memoryLimit, compileTimeout, interrupted] =
+      options;
   // How a model is loaded and run, not what it is compiled to.
-  (void)cache, (void)cacheDir, (void)compile, (void)remark, (void)perfMap,
-      (void)memoryLimit, (void)compileTimeout, (void)interrupted;
+  (void)cache, (void)cacheDir, (void)compile, (void)compileElsewhere,
+      (void)remark, (void)perfMap, (void)memoryLimit, (void)compileTimeout,
+      (void)interrupted;
 
   // Lengths keep one text from running into the next.
   std::string text;
