@@ -169,13 +169,18 @@ def test_cache(tool, path, tmp_path):
     assert entry["kind"] == "model" and entry["bytes"] > 0 and abs(entry["used"] - time.time()) < 1000
     assert told()["folder"] == os.environ["SARDONYX_CACHE_DIR"] and told()["limit"] == 4 << 30
     out, _ = call(tool, "cache")
-    assert "holds      1 compiled models" in out and entry["name"] in out
+    assert "holds      1 compiled model, 0 files of packed weights" in out and entry["name"] in out
+    assert "--all" not in out
     # A limit stays, and holds for what is compiled later.
     assert told("--limit", "2GB")["limit"] == 2 * 10**9 and len(told()["files"]) == 1
     assert told("--limit", "1")["files"] == [] and told()["limit"] == 1
     told("--limit", "1GB")
     call(tool, "run", path)
     assert [file["kind"] for file in told("--clear")["files"]] == ["model"] and told()["files"] == []
+    for i in range(21):
+        (tmp_path / "cache" / f"{i:032x}.sdx").write_bytes(b"old")
+    assert "and 1 that were of use before (--all" in call(tool, "cache")[0]
+    assert call(tool, "cache", "--all")[0].count(".sdx") == 21
     assert "do not go together" in call(tool, "cache", "--clear", "--limit", "1", status=1)[1]
     (tmp_path / "cache").chmod(0o777)
     assert "others can write to it" in call(tool, "cache", status=1)[1]

@@ -8,6 +8,8 @@
 #include "Commands.h"
 #include "Json.h"
 #include "sardonyx/Session/CompiledModels.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <stdexcept>
@@ -23,26 +25,40 @@ static std::string describeTime(int64_t seconds) {
   return text;
 }
 
-static void print(const CacheReport &report, bool isCleared) {
+/// As many files are shown as a screen has lines, unless all are asked for.
+constexpr size_t kShownFiles = 20;
+
+static std::string count(uint64_t number, const char *one, const char *many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+static void print(const CacheReport &report, bool isCleared, bool showsAll) {
   uint64_t total = 0, weights = 0;
   for (const CachedFile &file : report.files) {
     total += file.bytes;
     weights += file.isWeights;
   }
   printf("folder     %s\n", report.folder.c_str());
-  printf("%s %zu compiled models, %zu files of packed weights, %s\n",
-         isCleared ? "removed   " : "holds     ",
-         report.files.size() - static_cast<size_t>(weights),
-         static_cast<size_t>(weights),
-         describeBytes(static_cast<double>(total)).c_str());
+  printf(
+      "%s %s, %s of packed weights, %s\n",
+      isCleared ? "removed   " : "holds     ",
+      count(report.files.size() - weights, "compiled model", "compiled models")
+          .c_str(),
+      count(weights, "file", "files").c_str(),
+      describeBytes(static_cast<double>(total)).c_str());
   printf("limit      %s\n",
          describeBytes(static_cast<double>(report.limit)).c_str());
   if (isCleared)
     return;
-  for (const CachedFile &file : report.files)
+  const size_t shown = showsAll ? report.files.size()
+                                : std::min(kShownFiles, report.files.size());
+  for (const CachedFile &file : llvm::ArrayRef(report.files).take_front(shown))
     printf("  %s %10s  %-7s %s\n", describeTime(file.used).c_str(),
            describeBytes(static_cast<double>(file.bytes)).c_str(),
            file.isWeights ? "weights" : "model", file.name.c_str());
+  if (shown < report.files.size())
+    printf("  and %zu that were of use before (--all shows them)\n",
+           report.files.size() - shown);
 }
 
 static void printJson(const CacheReport &report) {
@@ -71,6 +87,6 @@ int cache(const CacheCommand &command) {
   if (command.json)
     printJson(*report);
   else
-    print(*report, command.clear);
+    print(*report, command.clear, command.all);
   return 0;
 }

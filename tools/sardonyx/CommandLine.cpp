@@ -442,6 +442,8 @@ void CommandLine::addCache() {
   CLI::App *app =
       add("cache", "Show what lies in the cache of compiled models",
           "sardonyx cache --limit 2GB", [this] { return cache(cacheOptions); });
+  addFlag(app, "--all", command.all,
+          "Show all files, not only the 20 that were of use last", kCache);
   addFlag(app, "--clear", command.clear, "Remove all of it", kCache);
   app->add_option_function<uint64_t>(
          "--limit",

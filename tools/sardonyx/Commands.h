@@ -114,7 +114,7 @@ struct InspectCommand {
 
 struct CacheCommand {
   std::string folder;
-  bool clear = false;
+  bool clear = false, all = false;
   std::optional<uint64_t> limit;
   bool json = false;
 };
