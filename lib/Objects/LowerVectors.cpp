@@ -52,7 +52,28 @@ struct SDXLowerVectorsPass
     vector::populateVectorGatherLoweringPatterns(patterns);
     vector::populateVectorFromElementsUnrollPatterns(patterns);
     vector::populateVectorToElementsUnrollPatterns(patterns);
-    (void)applyPatternsGreedily(getOperation(), std::move(patterns));
+    // Most operations are none of these: the rest is not looked at.
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<vector::VectorDialect>(op->getDialect()) && !isLow(op))
+        ops.push_back(op);
+    });
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    (void)applyOpPatternsGreedily(ops, std::move(patterns), config);
+  }
+
+private:
+  /// Whether a frequent operation has an equal in LLVM as it is.
+  static bool isLow(Operation *op) {
+    if (auto broadcast = dyn_cast<vector::BroadcastOp>(op))
+      return broadcast.getResultVectorType().getRank() == 1 &&
+             !isa<VectorType>(broadcast.getSourceType());
+    return isa<vector::LoadOp, vector::StoreOp, vector::FMAOp>(op) &&
+           llvm::all_of(op->getOperandTypes(), [](Type type) {
+             auto vector = dyn_cast<VectorType>(type);
+             return !vector || vector.getRank() == 1;
+           });
   }
 };
 

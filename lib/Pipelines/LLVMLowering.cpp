@@ -39,6 +39,9 @@ void sardonyx::buildLLVMLoweringPipeline(OpPassManager &pm) {
   pm.addPass(createSDXConvertToLLVM());
   pm.addPass(createReconcileUnrealizedCastsPass());
   OpPassManager &llvmFunc = pm.nest<LLVM::LLVMFuncOp>();
-  llvmFunc.addPass(createCanonicalizerPass());
+  GreedyRewriteConfig config;
+  // LLVM joins and removes blocks itself, sooner.
+  config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  llvmFunc.addPass(createCanonicalizerPass(config));
   llvmFunc.addPass(createCSEPass());
 }

@@ -138,6 +138,7 @@ void buildCodegenPhase(OpPassManager &pm, const PipelineOptions &options) {
 void buildLLVMPhase(OpPassManager &pm, const PipelineOptions &) {
   buildLLVMLoweringPipeline(pm);
   pm.addPass(createSDXMergeSimilarBodies());
+  pm.addPass(createSDXMergeSimilarLoops());
   pm.addPass(createSDXFinalizeHost());
 }
 

@@ -279,6 +279,30 @@ def SDXMergeSimilarBodies
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def SDXMergeSimilarLoops
+    : Pass<"sdx-merge-similar-loops", "::mlir::ModuleOp"> {
+  let summary = "Share the code of loops that several parallel loops have";
+  let description = [{
+    Loops, with loops in them, of bodies of parallel loops that are the same
+    operations but for integers (as `sdx-merge-similar-bodies` compares them)
+    become functions: kernels that differ in what they do with their results, or
+    in the last rows, have the rest compiled once. A function takes what the
+    loop reads from outside; addresses and integers that follow from others are
+    computed there anew.
+
+    ```mlir
+    llvm.func internal @k0_par0(%begin: i64, %end: i64, %a: !llvm.ptr) {
+      ...
+      llvm.call @k0_par0_loop(%a, %begin, %c64) : (!llvm.ptr, i64, i64) -> ()
+    ```
+  }];
+  let options = [
+    Option<"minOps", "min-ops", "unsigned", "100",
+           "The fewest operations of a loop that are worth a call">
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def SDXFinalizeHost : Pass<"sdx-finalize-host", "::mlir::ModuleOp"> {
   let summary = "Complete a module of the llvm dialect with entry points";
   let description = [{

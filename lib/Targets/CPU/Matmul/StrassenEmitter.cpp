@@ -16,9 +16,11 @@
 //   5  c21 = w + a22 t4
 //   6  c12 = v + x + s4 b22
 //
-// They are one loop: what they differ in is chosen by their number, so that
-// there is one code for the products of a tile. s3 and t3 have the other sign,
-// which makes a difference of each sum of columns.
+// All but the last are one loop: what they differ in is chosen by their number,
+// so that there is one code for the products of a tile. The last is apart, for
+// it also has what follows the products, which is the kernel's own: other
+// kernels share the loop (sdx-merge-similar-loops). s3 and t3 have the other
+// sign, which makes a difference of each sum of columns.
 //
 // The columns of a phase stay in the L1 cache as far as they fit, and rows and
 // their sums in L2 from step to step. Weights come there beside the products of
@@ -48,13 +50,17 @@ void StrassenEmitter::emit() {
     });
   });
 
-  emitFor(b, zero, math.constant(kStrassenProducts), 1, [&](Value number) {
-    StrassenPhase phase = getPhase(number);
-    if (plan.pieces == 1)
-      return emitPiece(phase, zero);
-    emitFor(b, zero, math.constant(plan.pieces), 1,
-            [&](Value piece) { emitPiece(phase, piece); });
-  });
+  constexpr int64_t kLast = kStrassenProducts - 1;
+  emitFor(b, zero, math.constant(kLast), 1,
+          [&](Value number) { emitPhase(getPhase(number, /*isLast=*/false)); });
+  emitPhase(getPhase(math.constant(kLast), /*isLast=*/true));
+}
+
+void StrassenEmitter::emitPhase(const StrassenPhase &phase) {
+  if (plan.pieces == 1)
+    return emitPiece(phase, zero);
+  emitFor(b, zero, math.constant(plan.pieces), 1,
+          [&](Value piece) { emitPiece(phase, piece); });
 }
 
 /// The one of seven small numbers that is a phase's.
@@ -70,7 +76,7 @@ Value StrassenEmitter::ofPhase(Value number, ArrayRef<int64_t> values) {
                                        math.constant((1 << kBits) - 1));
 }
 
-StrassenPhase StrassenEmitter::getPhase(Value number) {
+StrassenPhase StrassenEmitter::getPhase(Value number, bool isLast) {
   auto isOneOf = [&](ArrayRef<int64_t> values) {
     return math.less(zero, ofPhase(number, values));
   };
@@ -82,7 +88,7 @@ StrassenPhase StrassenEmitter::getPhase(Value number) {
   phase.startsFromState = isOneOf({0, 1, 0, 0, 1, 1, 1});
   phase.endsInState = isOneOf({1, 0, 1, 1, 0, 0, 0});
   phase.endsInSums = isOneOf({0, 0, 0, 0, 1, 0, 0});
-  phase.isLast = isOneOf({0, 0, 0, 0, 0, 0, 1});
+  phase.isLast = isLast;
   phase.fetch = getFetch(phase);
   return phase;
 }
@@ -124,9 +130,6 @@ void StrassenEmitter::emitPiece(const StrassenPhase &phase, Value piece) {
   };
   Value column = math.mul(piece, width);
   Value before = math.mul(piece, countFullTiles());
-  Value isEnd =
-      both(phase.isLast, math.less(math.constant(plan.pieces - 2), piece));
-
   // The first tile makes columns as it multiplies by them, or nobody
   // multiplies meanwhile.
   StrassenTile first{math.mul(rows.firstTile, tileRows), tileRows,
@@ -145,7 +148,9 @@ void StrassenEmitter::emitPiece(const StrassenPhase &phase, Value piece) {
                 });
   });
 
-  emitIf(b, isEnd, [&] { emitDirectTiles(); });
+  Value isEnd = math.less(math.constant(plan.pieces - 2), piece);
+  if (phase.isLast)
+    emitIf(b, isEnd, [&] { emitDirectTiles(); });
   forEachTile([&](const StrassenTile &tile) {
     Value loop, isMaker;
     if (tile.number) {
@@ -154,7 +159,8 @@ void StrassenEmitter::emitPiece(const StrassenPhase &phase, Value piece) {
     }
     emitIf(b, isGood(tile),
            [&] { emitProducts(phase, {tile, piece, column, loop}, isMaker); });
-    emitIf(b, both(isEnd, step.isLast), [&] { emitResults(tile); });
+    if (phase.isLast)
+      emitIf(b, both(isEnd, step.isLast), [&] { emitResults(tile); });
   });
 }
 
@@ -164,51 +170,47 @@ void StrassenEmitter::emitProducts(const StrassenPhase &phase,
                                    const StrassenProducts &at, Value isMaker) {
   Accumulators accs = begin(phase, at);
   SmallVector<Type> types(accs.size(), accs.front().getType());
-  auto product = [&](const Operand &left, const Operand &right,
-                     bool mayBeLast) {
+  auto product = [&](const Operand &left, const Operand &right) {
     return multiply(at, accs, left, right, [&](Value period) {
       fetchWeights(phase.fetch, at.loop, period);
-      if (mayBeLast)
-        emitIf(b, phase.isLast, [&] { fetchResults(at, period); });
+      if (phase.isLast)
+        fetchResults(at, period);
     });
   };
-  auto byRowSums = [&](const Operand &right, bool mayBeLast) {
-    return product(getRowSums(phase, at.tile), right, mayBeLast);
+  auto byRowSums = [&](const Operand &right) {
+    return product(getRowSums(phase, at.tile), right);
   };
   auto byAnyRows = [&](const Operand &right) {
     return choose(
         types, phase.isOfRows,
-        [&] {
-          return product(getUpperRows(phase, at.tile), right,
-                         /*mayBeLast=*/false);
-        },
-        [&] { return byRowSums(right, /*mayBeLast=*/true); });
-  };
-  auto byMadeSums = [&](const Operand &sums) {
-    return byRowSums(sums, /*mayBeLast=*/false);
+        [&] { return product(getUpperRows(phase, at.tile), right); },
+        [&] { return byRowSums(right); });
   };
   auto make = [&] {
     return makeColumns(
         phase, at, types, [&](const Operand &columns, bool areSums) {
-          return areSums ? byMadeSums(columns) : byAnyRows(columns);
+          return areSums ? byRowSums(columns) : byAnyRows(columns);
         });
   };
   auto useMade = [&] {
     if (plan.pieces > 1)
       return byAnyRows(getColumns(at));
     return choose(
-        types, phase.isSum, [&] { return byMadeSums(getColumns(at)); },
+        types, phase.isSum, [&] { return byRowSums(getColumns(at)); },
         [&] { return byAnyRows(getFirstWeights(phase, at)); });
   };
   accs = isMaker ? choose(types, isMaker, make, useMade) : useMade();
   end(phase, at, accs);
 }
 
-/// What one of two branches gives.
+/// What one of two branches gives; where it is known which, there is no other.
 StrassenEmitter::Accumulators
 StrassenEmitter::choose(TypeRange types, Value condition,
                         function_ref<Accumulators()> then,
                         function_ref<Accumulators()> otherwise) {
+  APInt known;
+  if (matchPattern(condition, m_ConstantInt(&known)))
+    return known.isZero() ? otherwise() : then();
   auto branch = scf::IfOp::create(b, types, condition, /*addThenBlock=*/true,
                                   /*addElseBlock=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -347,7 +349,7 @@ StrassenEmitter::multiply(const StrassenProducts &at, const Accumulators &accs,
 /// b12, b22 and, beside the last, what the next step begins with.
 StrassenFetch StrassenEmitter::getFetch(const StrassenPhase &phase) {
   auto select = [&](Value then, Value otherwise) {
-    return b.createOrFold<arith::SelectOp>(phase.isLast, then, otherwise);
+    return phase.isLast ? then : otherwise;
   };
   const int64_t lines = panels * plan.half();
   Value right =
@@ -375,8 +377,14 @@ void StrassenEmitter::fetchWeights(const StrassenFetch &fetch, Value loop,
   };
   Value number = math.add(math.mul(loop, plan.periods()), period);
   emitFor(b, row(number), row(math.add(number, 1)), 1, [&](Value row) {
-    Value p = panels == 1 ? zero : math.div(row, plan.half());
-    Value k = panels == 1 ? row : math.sub(row, math.mul(p, plan.half()));
+    // Without a division by a number that kernels which share this code give.
+    Value p = zero, k = row;
+    for (int64_t i = 1; i < panels; ++i) {
+      Value begin = math.constant(i * plan.half());
+      Value isBehind = math.less(math.sub(begin, math.constant(1)), row);
+      p = b.createOrFold<arith::SelectOp>(isBehind, math.constant(i), p);
+      k = b.createOrFold<arith::SelectOp>(isBehind, math.sub(row, begin), k);
+    }
     int64_t packed = matmul.op.getPanelWidth();
     for (int64_t i = 0; i < packed; i += Prefetch::kLine)
       emitFetch(b, matmul.rhs,

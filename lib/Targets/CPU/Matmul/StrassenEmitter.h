@@ -102,7 +102,7 @@ struct StrassenPhase {
   /// those that make up sums of states.
   mlir::Value startsFromState, endsInState, endsInSums;
   /// Whether no product of a tile is left after it.
-  mlir::Value isLast;
+  bool isLast;
   StrassenFetch fetch;
 };
 
@@ -144,8 +144,9 @@ private:
   using Operand = std::function<mlir::Value(mlir::Value k, int64_t index)>;
   using Accumulators = llvm::SmallVector<mlir::Value>;
 
-  StrassenPhase getPhase(mlir::Value number);
+  StrassenPhase getPhase(mlir::Value number, bool isLast);
   mlir::Value ofPhase(mlir::Value number, llvm::ArrayRef<int64_t> values);
+  void emitPhase(const StrassenPhase &phase);
   void emitPiece(const StrassenPhase &phase, mlir::Value piece);
   void emitProducts(const StrassenPhase &phase, const StrassenProducts &at,
                     mlir::Value isMaker);

@@ -137,11 +137,11 @@ StrassenSplit MatmulEmitter::emitStrassenSplit(ImplicitLocOpBuilder &b,
 namespace {
 
 /// A number for each part, in memory that gives each a line of its own.
-class Bf16x3Numbers {
+class PartNumbers {
 public:
   static constexpr int64_t kStride = 8;
 
-  Bf16x3Numbers(ImplicitLocOpBuilder &b, Value memory)
+  PartNumbers(ImplicitLocOpBuilder &b, Value memory)
       : b(b), memory(memory), zero(IndexMath(b).constant(0)) {}
 
   Value get(Value part) {
@@ -248,13 +248,13 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
   // Groups of each part that are taken, and whose rows a thread has the sums
   // of: a part's, or none's.
   auto allocateNumbers = [&] {
-    return allocate(parts, {Bf16x3Numbers::kStride}, b.getI64Type());
+    return allocate(parts, {PartNumbers::kStride}, b.getI64Type());
   };
-  Bf16x3Numbers taken(b, allocateNumbers()), held(b, allocateNumbers());
+  PartNumbers taken(b, allocateNumbers()), held(b, allocateNumbers());
   Value zero = math.constant(0), none = split.splitRows;
 
   // What thread `self` does with the groups that part `number` has left.
-  auto emitBf16x3Term = [&](Value self, Value number, Value depth) {
+  auto emitGroupsOf = [&](Value self, Value number, Value depth) {
     Value panelPart = math.div(number, split.splitRows);
     Value rowPart = math.rem(number, split.splitRows);
     Value first = math.mul(panelPart, groupsOfPart);
@@ -293,7 +293,7 @@ void MatmulEmitter::emitStrassenRows(ImplicitLocOpBuilder &b,
     emitParallel(b, {parts}, [&](ValueRange ivs) {
       Value self = ivs[0];
       emitFor(b, zero, parts, 1, [&](Value k) {
-        emitBf16x3Term(self, math.rem(math.add(self, k), parts), depth);
+        emitGroupsOf(self, math.rem(math.add(self, k), parts), depth);
       });
     });
   };
