@@ -189,6 +189,16 @@ static OpFoldResult divideOpen(OpBuilder &b, Location loc, Value size,
   return arith::DivUIOp::create(b, loc, size, divisor).getResult();
 }
 
+int64_t Axes::countElements(const List &list) const {
+  int64_t count = 1;
+  for (Axis axis : list) {
+    if (ShapedType::isDynamic(sizeOf(axis)))
+      return ShapedType::kDynamic;
+    count *= sizeOf(axis);
+  }
+  return count;
+}
+
 bool Axes::areSeparable(const Dims &dims) const {
   return llvm::all_of(resolve(dims), [&](const List &list) {
     return llvm::count_if(list, [&](Axis axis) {
@@ -200,6 +210,17 @@ bool Axes::areSeparable(const Dims &dims) const {
 Value Axes::separate(OpBuilder &b, Value tensor, const Dims &dims) const {
   auto type = cast<RankedTensorType>(tensor.getType());
   Location loc = tensor.getLoc();
+  // What axes tell of the dimensions that they divide; a cast may have hidden
+  // it from the tensor's type, or told the type what they do not know.
+  SmallVector<int64_t> divided(type.getShape());
+  for (auto [size, list] : llvm::zip_equal(divided, resolve(dims)))
+    if (list.size() > 1)
+      size = countElements(list);
+  auto dividedType = RankedTensorType::get(divided, type.getElementType());
+  if (dividedType != type) {
+    tensor = tensor::CastOp::create(b, loc, dividedType, tensor);
+    type = dividedType;
+  }
   SmallVector<int64_t> shape;
   SmallVector<OpFoldResult> sizes;
   SmallVector<ReassociationIndices> groups;
@@ -257,15 +278,16 @@ Value Axes::unite(OpBuilder &b, Value tensor, const Dims &dims,
     tensor = tensor::CollapseShapeOp::create(b, loc, tensor, united);
   if (spread.size() == size_t(type.getRank()))
     return tensor;
-  int64_t group = 0;
-  for (const ReassociationIndices &indices : spread) {
+  // Sizes are those of `tensor`, which may tell more or less than `type`.
+  for (auto [group, indices] : llvm::enumerate(spread))
     for (int64_t dim : indices)
       sizes.push_back(resolve(dims[dim]).empty()
                           ? OpFoldResult(b.getIndexAttr(1))
                           : tensor::getMixedSize(b, loc, tensor, group));
-    ++group;
-  }
-  return tensor::ExpandShapeOp::create(b, loc, type, tensor, spread, sizes);
+  auto [shape, open] = decomposeMixedValues(sizes);
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), tensor,
+      spread, sizes);
 }
 
 std::optional<Axes::Dims> attention::findLoops(linalg::GenericOp op,

@@ -57,7 +57,7 @@ public:
   mlir::Value separate(mlir::OpBuilder &b, mlir::Value tensor,
                        const Dims &dims) const;
   /// `tensor`, which has a dimension for each axis of `dims` in their order, as
-  /// a tensor of `dims` and of this type.
+  /// a tensor of `dims`: its type is this one, but for what is known of sizes.
   mlir::Value unite(mlir::OpBuilder &b, mlir::Value tensor, const Dims &dims,
                     mlir::RankedTensorType type) const;
 
@@ -69,6 +69,8 @@ private:
   };
 
   Axis add(int64_t size);
+  /// The product of the sizes of axes that were not split.
+  int64_t countElements(const List &list) const;
   int64_t countMissing(const List &list, llvm::ArrayRef<int64_t> sizes) const;
   /// Splits `axis` so that the inner part has this size.
   std::pair<Axis, Axis> splitAxis(Axis axis, int64_t inner);
