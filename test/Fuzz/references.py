@@ -112,6 +112,8 @@ def by_reference(nodes, feeds, outputs, opsets):
         raise Refused("it takes little care of types there, and of what is optional")
     if any(node.op_type == "Loop" and len(node.output) > len(node.input) - 2 for node in every(nodes)):
         raise Refused("it joins what a Loop collects along the first axis that there is, not along a new one")
+    if any(node.op_type == "Loop" and not (node.input[1:2] and node.input[1]) for node in every(nodes)):
+        raise Refused("a Loop without a condition does nothing there")
     values = ReferenceEvaluator(model).run(None, {name: raw(value) for name, value in feeds.items()})
     known = [v.type for v in onnx.shape_inference.infer_shapes(model).graph.output]
     return [of_reference(value, kind) for value, kind in zip(values, known)]
