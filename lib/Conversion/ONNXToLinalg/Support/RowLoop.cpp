@@ -26,6 +26,12 @@ Values forEachTask(
     TensorBuilder &b, ArrayRef<OpFoldResult> counts, ValueRange results,
     function_ref<Part(TensorBuilder &, ValueRange, unsigned)> partOf,
     function_ref<Values(TensorBuilder &, ValueRange, ValueRange)> body) {
+  // No part of what has no elements can be written.
+  auto isEmpty = [](Value tensor) {
+    return llvm::is_contained(rankedType(tensor).getShape(), 0);
+  };
+  if (!results.empty() && llvm::all_of(results, isEmpty))
+    return Values(results);
   SmallVector<Attribute> mapping(counts.size(),
                                  sdx::TaskAttr::get(b.getContext()));
   auto tasks = scf::ForallOp::create(
@@ -46,9 +52,10 @@ Values forEachTask(
         auto end = scf::InParallelOp::create(s);
         s.setInsertionPointToStart(end.getBody());
         for (auto [part, tensor, place] : llvm::zip_equal(changed, all, places))
-          tensor::ParallelInsertSliceOp::create(
-              s, part, tensor, place.offsets, place.sizes,
-              Sizes(place.sizes.size(), s.size(1)));
+          if (!isEmpty(tensor))
+            tensor::ParallelInsertSliceOp::create(
+                s, part, tensor, place.offsets, place.sizes,
+                Sizes(place.sizes.size(), s.size(1)));
       });
   return Values(tasks.getResults());
 }
