@@ -143,6 +143,10 @@ private:
       top.walk<WalkOrder::PreOrder>([&](Operation *op) {
         if (op != &top && isa<linalg::LinalgOp>(op->getParentOp()))
           return WalkResult::skip();
+        // Loops of a kernel on elements compute on elements, too.
+        if (op != &top && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op) &&
+            op->getParentOfType<scf::ForallOp>())
+          return WalkResult::skip();
         bool dense = isComputeOp(op) || isa<linalg::FillOp>(op);
         if (!isPure(op) || !(dense || isSpeculatable(op)) ||
             !llvm::all_of(op->getOperands(),

@@ -92,3 +92,13 @@ def test_constants(size, k):
     values, indices = run(nodes, {"z": np.zeros(1, np.float32)}, ["w", "i"], {"z": [1]}, 17, held)
     for got, want in zip((values, indices), expected(x, k, 1, True)):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("kind", ["equal", "different"])
+def test_best_of_constants_by_a_k_that_is_not_known(kind):
+    x = np.zeros(4, np.int64) if kind == "equal" else np.array([3, 9, -1, 9])
+    node = helper.make_node("TopK", ["x", "k"], ["values", "indices"])
+    for k in (0, 3, 4):
+        got = run([node], {"k": np.array([k])}, ["values", "indices"], {"k": [1]}, 17, [constant("x", x)])
+        np.testing.assert_array_equal(got[0], np.sort(x)[::-1][:k])
+        np.testing.assert_array_equal(got[1], np.argsort(-x, kind="stable")[:k])
