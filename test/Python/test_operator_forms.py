@@ -133,3 +133,29 @@ def test_shape_of_what_nobody_reads(sizes):
     session = sardonyx.InferenceSession(model.SerializeToString())
     shape, size = session.run(None, {"i": np.array([0, 1, 2]), "t": np.zeros((5, 4), np.float32)})
     assert shape.tolist() == [3, 4] and size == 12
+
+
+@pytest.mark.parametrize("of_values", [np.float16, np.float64])
+@pytest.mark.parametrize("heads", [{}, {"q_num_heads": 2, "kv_num_heads": 2}], ids=["heads", "rows"])
+def test_attention_to_values_of_another_type(heads, of_values):
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((2, 2, size, 4)) for size in (3, 5, 5))
+    scores = q @ k.swapaxes(2, 3) / 2
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    want = weights / weights.sum(-1, keepdims=True) @ v
+    put = (lambda x: x.swapaxes(1, 2).reshape(2, -1, 8)) if heads else (lambda x: x)
+    feeds = {"q": put(q).astype(np.float32), "k": put(k).astype(np.float32), "v": put(v).astype(of_values)}
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y", "keys", "present"], **heads)
+    got, present = run([node], feeds, ["y", "present"], opset=24)
+    assert got.dtype == np.float32 and present.dtype == of_values
+    np.testing.assert_allclose(got, put(want), rtol=1e-2 if of_values == np.float16 else 1e-4, atol=1e-3)
+    np.testing.assert_array_equal(present, v.astype(of_values))
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["static", "open"])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_center_crop_pad_to_sizes_of_each_type(dtype, is_open):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    node = helper.make_node("CenterCropPad", ["x", "s"], ["y"], axes=[-1, 0])
+    [got] = run([node], {"x": x, "s": np.array([2, 5], dtype)}, opset=18, is_open=is_open)
+    np.testing.assert_array_equal(got, np.pad(x, ((1, 1), (0, 0)))[:, 1:3])
