@@ -232,6 +232,20 @@ static LogicalResult verifyGraph(Operation *op, Region &region, StringRef name,
   return success();
 }
 
+/// Checks that a value of a graph is a tensor of this element type, if its type
+/// is known.
+static LogicalResult verifyElements(Operation *op, Value value,
+                                    const Twine &what, Type element,
+                                    StringRef name) {
+  auto type = dyn_cast<TensorType>(value.getType());
+  if (isa<UnknownType>(value.getType()) ||
+      (type && (type.getElementType() == element ||
+                isa<UnknownType>(type.getElementType()))))
+    return success();
+  return op->emitOpError(what) << " of its body must be a tensor of " << name
+                               << ", but is " << value.getType() << ".";
+}
+
 LogicalResult IfOp::verify() {
   size_t results = getNumResults();
   if (failed(verifyGraph(*this, getThenBranch(), "then_branch", 0, results)))
@@ -247,8 +261,21 @@ LogicalResult LoopOp::verify() {
     return emitOpError("must have a result for each of its ")
            << carried << " loop-carried values, but has " << getNumResults()
            << " results.";
-  return verifyGraph(*this, getBody(), "body", carried + 2,
-                     getNumResults() + 1);
+  if (failed(verifyGraph(*this, getBody(), "body", carried + 2,
+                         getNumResults() + 1)) ||
+      getBody().empty())
+    return failure(getBody().empty());
+  Block &body = getBody().front();
+  MLIRContext *context = getContext();
+  Type i64 = IntegerType::get(context, 64), i1 = IntegerType::get(context, 1);
+  auto yield = body.empty() ? YieldOp() : dyn_cast<YieldOp>(body.back());
+  if (failed(verifyElements(*this, body.getArgument(0), "input 0", i64,
+                            "int64")) ||
+      failed(verifyElements(*this, body.getArgument(1), "input 1", i1, "bool")))
+    return failure();
+  return yield ? verifyElements(*this, yield.getOperand(0), "output 0", i1,
+                                "bool")
+               : success();
 }
 
 LogicalResult ScanOp::verify() {
@@ -257,7 +284,22 @@ LogicalResult ScanOp::verify() {
     return emitOpError("has num_scan_inputs = ")
            << getNumScanInputs() << ", which must be between 1 and its "
            << inputs << " inputs.";
-  return verifyGraph(*this, getBody(), "body", inputs, getNumResults());
+  if (failed(verifyGraph(*this, getBody(), "body", inputs, getNumResults())))
+    return failure();
+  if (getBody().empty())
+    return success();
+  for (auto [i, operand, argument] :
+       llvm::enumerate(getOperands(), getBody().getArguments())) {
+    auto given = dyn_cast<TensorType>(operand.getType()),
+         taken = dyn_cast<TensorType>(argument.getType());
+    if (given && taken && given.getElementType() != taken.getElementType() &&
+        !isa<UnknownType>(given.getElementType()) &&
+        !isa<UnknownType>(taken.getElementType()))
+      return emitOpError("input ")
+             << i << " of its body is " << taken << ", but is fed elements of "
+             << given << ".";
+  }
+  return success();
 }
 
 LogicalResult SequenceMapOp::verify() {

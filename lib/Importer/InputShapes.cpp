@@ -242,6 +242,10 @@ public:
       scales();
     if (op == "DepthToSpace" || op == "SpaceToDepth")
       blocks();
+    if (op == "RNN" || op == "GRU" || op == "LSTM")
+      recurrentWeights();
+    if (op == "Attention")
+      heads();
   }
 
 private:
@@ -412,6 +416,80 @@ private:
                llvm::Twine(given) + ", which is no multiple of " +
                llvm::Twine(part));
     }
+  }
+
+  /// Refuses a dimension of an input that has another size than is wanted.
+  void want(unsigned input, int dim, int64_t wanted,
+            const llvm::Twine &why) const {
+    int64_t given = size(input, dim);
+    if (given >= 0 && wanted >= 0 && given != wanted)
+      refuse("dimension " + llvm::Twine(dim) + " of input " +
+             llvm::Twine(input) + " has the size " + llvm::Twine(given) +
+             ", but " + why + " want " + llvm::Twine(wanted));
+  }
+
+  /// W is [directions, gates * hidden, input], R [directions, gates * hidden,
+  /// hidden].
+  void recurrentWeights() const {
+    int64_t gates = op == "RNN" ? 1 : op == "GRU" ? 3 : 4;
+    const ::onnx::AttributeProto *given = context.getAttribute("hidden_size");
+    int64_t hidden = given ? given->i() : size(2, 2);
+    // Rows of a size that overflows are refused elsewhere.
+    if (hidden < 1 || hidden > std::numeric_limits<int32_t>::max())
+      return;
+    for (unsigned weights : {1u, 2u})
+      want(weights, 1, gates * hidden,
+           llvm::Twine(gates) + (gates == 1 ? " gate of " : " gates of ") +
+               llvm::Twine(hidden) + " hidden numbers");
+    want(2, 2, hidden, llvm::Twine(hidden) + " hidden numbers");
+  }
+
+  /// Queries, keys and values are [batch, heads, length, size] each, or
+  /// [batch, length, heads * size] and attributes say how many heads.
+  void heads() const {
+    if (!shape(0) || !shape(1) || !shape(2))
+      return;
+    int rank = shape(0)->dim_size();
+    for (unsigned input : {1u, 2u})
+      if (shape(input)->dim_size() != rank)
+        refuse("input " + llvm::Twine(input) + " has the rank " +
+               llvm::Twine(shape(input)->dim_size()) + ", but input 0 has " +
+               llvm::Twine(rank));
+    if (rank != 3 && rank != 4)
+      refuse("input 0 has the rank " + llvm::Twine(rank) +
+             ", but must have 3 to 4");
+    want(1, 0, size(0, 0), "the batches of input 0");
+    want(2, 0, size(0, 0), "the batches of input 0");
+    want(2, rank - 2, size(1, rank - 2), "the keys of input 1");
+    int64_t queries = size(0, 1), keys = size(1, 1);
+    if (rank == 4) {
+      want(1, 3, size(0, 3), "the queries of input 0");
+      want(2, 1, keys, "the heads of input 1");
+    } else {
+      queries = attribute("q_num_heads", 0);
+      keys = attribute("kv_num_heads", 0);
+      if (queries < 1 || keys < 1)
+        refuse("inputs of rank 3 need q_num_heads and kv_num_heads");
+      int64_t query = headSize(0, queries), key = headSize(1, keys);
+      (void)headSize(2, keys);
+      if (query >= 0 && key >= 0 && query != key)
+        refuse("the heads of input 1 have the size " + llvm::Twine(key) +
+               ", but those of input 0 have " + llvm::Twine(query));
+    }
+    if (queries >= 0 && keys > 0 && queries % keys != 0)
+      refuse(llvm::Twine(queries) + " heads of queries are no multiple of " +
+             llvm::Twine(keys) + " heads of keys");
+  }
+
+  /// The size of each of `count` heads in [batch, length, all]; -1 where it is
+  /// not known.
+  int64_t headSize(unsigned input, int64_t count) const {
+    int64_t all = size(input, 2);
+    if (all >= 0 && all % count != 0)
+      refuse("dimension 2 of input " + llvm::Twine(input) + " has the size " +
+             llvm::Twine(all) + ", which is no multiple of " +
+             llvm::Twine(count) + " heads");
+    return all < 0 ? -1 : all / count;
   }
 
   static void fit(int64_t given, int64_t wanted, int64_t dim) {
