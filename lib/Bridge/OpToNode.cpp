@@ -249,6 +249,11 @@ void OpToNode::node(Operation *op, NodeProto &node) const {
   const onnx::OpSchema &schema = *onnx::lookupSchema(op);
   for (Value input : onnx::getPositionalInputs(op))
     node.add_input(input ? nameOf(input) : "");
+  // What stands before a list is named, be it there or not and the list empty.
+  if (!schema.inputs.empty() &&
+      schema.inputs.back().option == onnx::ParamOption::Variadic)
+    while (node.input_size() < static_cast<int>(schema.inputs.size()) - 1)
+      node.add_input("");
   for (Value output : onnx::getPositionalOutputs(op))
     node.add_output(output ? nameOf(output) : "");
   for (const onnx::AttrInfo &info : schema.attributes)

@@ -159,3 +159,14 @@ def test_center_crop_pad_to_sizes_of_each_type(dtype, is_open):
     node = helper.make_node("CenterCropPad", ["x", "s"], ["y"], axes=[-1, 0])
     [got] = run([node], {"x": x, "s": np.array([2, 5], dtype)}, opset=18, is_open=is_open)
     np.testing.assert_array_equal(got, np.pad(x, ((1, 1), (0, 0)))[:, 1:3])
+
+
+def test_a_loop_of_trips_alone_around_a_function_of_onnx():
+    """Its condition is left out, and nothing is carried: the last input that is there is the first one."""
+    model = parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 20]> g (int64 n, int64 size) => (float[A, B] y) { y = Loop(n, "") <body = b (int64 i, bool c) '
+        "=> (bool d, float[B] w) { d = Identity(c) w = HannWindow(size) }> }"
+    )
+    session = sardonyx.InferenceSession(model.SerializeToString())
+    [got] = session.run(None, {"n": np.array(2), "size": np.array(5)})
+    np.testing.assert_allclose(got, [0.5 - 0.5 * np.cos(2 * np.pi * np.arange(5) / 5)] * 2, atol=1e-6)
