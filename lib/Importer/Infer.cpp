@@ -18,13 +18,16 @@
 namespace sardonyx::importer {
 
 /// Whether an input has a size that is not known: many inference functions take
-/// it for 0.
+/// it for 0, and one that has no rank for none of the rank that they want.
 static bool hasOpenSizes(const ::onnx::InferenceContext &context) {
   for (size_t i = 0; i < context.getNumInputs(); ++i)
-    if (const ::onnx::TypeProto *type = context.getInputType(i))
+    if (const ::onnx::TypeProto *type = context.getInputType(i)) {
+      if (type->has_tensor_type() && !type->tensor_type().has_shape())
+        return true;
       for (const auto &dim : type->tensor_type().shape().dim())
         if (!dim.has_dim_value())
           return true;
+    }
   return false;
 }
 

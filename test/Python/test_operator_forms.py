@@ -27,6 +27,28 @@ def test_slice_whose_number_of_starts_only_axes_tell():
     np.testing.assert_array_equal(run(nodes, feeds, opset=11, inits=inits)[0], x[2:3])
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("has_steps", [False, True])
+def test_slice_by_a_number_of_starts_that_the_run_knows(has_steps, dtype):
+    """torch's embedding_bag has slices by what another slice may leave of a list."""
+    names = ["starts", "ends", *(["", "steps"] if has_steps else [])]
+    nodes = [helper.make_node("Compress", [name, "kept"], [f"{name}_kept"]) for name in names if name]
+    nodes.append(helper.make_node("Slice", ["x", *(f"{name}_kept" if name else "" for name in names)], ["y"]))
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    feeds = {"x": x, "starts": np.array([-1, 1, 0], dtype), "ends": np.array([-9, 3, 1], dtype), "kept": np.ones(3, bool)}
+    if has_steps:
+        feeds["steps"] = np.array([-2, 1, 1], dtype)
+    else:
+        feeds["starts"][0], feeds["ends"][0] = 1, 2
+    steps = feeds.get("steps", [1, 1, 1])
+    for count in (0, 1, 2):
+        want = x[tuple(slice(feeds["starts"][i], None if feeds["ends"][i] < 0 else feeds["ends"][i], steps[i]) for i in range(count))]
+        [got] = run(nodes, feeds | {"kept": np.arange(3) < count}, opset=17)
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(sardonyx.errors.Fail, match="node 'y' .Slice.: there are 3 starts for 2 dimensions"):
+        run(nodes, feeds, opset=17)
+
+
 @pytest.mark.parametrize("opset", [9, 11, 22])
 @pytest.mark.parametrize("given", ["constant", "input"])
 @pytest.mark.parametrize("after", ["", "Relu", "MatMul"])
@@ -170,3 +192,19 @@ def test_a_loop_of_trips_alone_around_a_function_of_onnx():
     session = sardonyx.InferenceSession(model.SerializeToString())
     [got] = session.run(None, {"n": np.array(2), "size": np.array(5)})
     np.testing.assert_allclose(got, [0.5 - 0.5 * np.cos(2 * np.pi * np.arange(5) / 5)] * 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("body", ["y = Identity(x)", "y = Max(x)", "y = ai.onnx.preview.FlexAttention(x, x, x)"])
+def test_inputs_of_no_rank(body):
+    """The run tells it, also where nothing is computed, or inference wants to know it."""
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview" : 1]> g (float[N] x) => (float[N] y) {{ {body} }}')
+    for value in [*model.graph.input, *model.graph.output]:
+        value.type.tensor_type.ClearField("shape")
+    session = sardonyx.InferenceSession(model.SerializeToString())
+    x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype(np.float32)
+    [got] = session.run(None, {"x": x})
+    want = x
+    if "Flex" in body:
+        weights = np.exp(x @ x.swapaxes(2, 3) / np.sqrt(5))
+        want = weights / weights.sum(-1, keepdims=True) @ x
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)

@@ -111,7 +111,8 @@ bool sardonyx::mayInputsHelp(ModuleOp refused,
   const DenseSet<Operation *> ofLists = usersOfLists(refused, inputs);
   bool isAnyBodyRefused = false;
   refused.walk([&](Operation *op) { isAnyBodyRefused |= isBodyRefused(op); });
-  bool mayHelp = false;
+  // An input of no rank that is handed on is left with no operator at all.
+  bool mayHelp = isOneUnranked && sizesAreOpen;
   WalkResult result = refused.walk([&](Operation *op) {
     if (!isa_and_nonnull<onnx::ONNXDialect>(op->getDialect()) ||
         op->hasTrait<OpTrait::IsTerminator>())

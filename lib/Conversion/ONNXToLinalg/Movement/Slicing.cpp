@@ -16,6 +16,7 @@
 #include "Support/DataMovement.h"
 #include "Support/Lowering.h"
 #include "Support/Patterns.h"
+#include "Support/RowLoop.h"
 
 #include "dialects/ONNX/ONNX.h"
 
@@ -182,7 +183,7 @@ struct SliceLists {
 };
 
 /// How many axes are named: any of the lists may tell, as all are of one
-/// length.
+/// length; -1 where none does.
 FailureOr<int64_t> getAxisCount(Lowering<onnx::SliceOp> &b) {
   std::optional<int64_t> count;
   for (Value list :
@@ -195,9 +196,43 @@ FailureOr<int64_t> getAxisCount(Lowering<onnx::SliceOp> &b) {
     if (!count && !type.isDynamicDim(0))
       count = type.getDimSize(0);
   }
-  if (!count)
+  return count.value_or(-1);
+}
+
+/// Reads lists whose length only the run knows: they begin with the first axis,
+/// and leave whole those that they have nothing for.
+FailureOr<SliceLists> readOpenLists(Lowering<onnx::SliceOp> &b, int64_t rank) {
+  if (b.in.getAxes())
     return b.refuse("number of starts is not known");
-  return *count;
+  Location loc = b.getLoc();
+  Size length = b.dim(b.in.getStarts(), 0), most = b.size(rank);
+  Value fits = compare(b, loc, arith::CmpIPredicate::sle, b.index(length),
+                       b.index(most));
+  createCheck(b, loc, fits, "there are {0} starts for {1} dimensions",
+              {length, most});
+  auto read = [&](Value list, int64_t otherwise) -> Sizes {
+    if (!list)
+      return Sizes(rank, b.size(otherwise));
+    checkSameSize(b, loc, b.dim(list, 0), length,
+                  "starts, ends, axes and steps differ in length");
+    Sizes all;
+    for (int64_t i = 0; i < rank; ++i) {
+      Value isThere = compare(b, loc, arith::CmpIPredicate::sgt,
+                              b.index(b.dim(list, 0)), b.index(i));
+      Values value =
+          when(b, isThere, b.index(otherwise), [&](TensorBuilder &s) -> Values {
+            return {s.convert(s.extract(list, s.index(i)), s.getIndexType())};
+          });
+      all.push_back(value.front());
+    }
+    return all;
+  };
+  SliceLists lists{read(b.in.getStarts(), 0),
+                   read(b.in.getEnds(), std::numeric_limits<int64_t>::max()),
+                   Sizes(), read(b.in.getSteps(), 1)};
+  for (int64_t i = 0; i < rank; ++i)
+    lists.axes.push_back(b.size(i));
+  return lists;
 }
 
 /// Reads the lists, and refuses those that do not fit a tensor of `rank`.
@@ -206,6 +241,8 @@ FailureOr<SliceLists> readLists(Lowering<onnx::SliceOp> &b, int64_t rank) {
   if (failed(known))
     return failure();
   int64_t count = *known;
+  if (count < 0)
+    return readOpenLists(b, rank);
   if (count > rank)
     return b.refuse("more starts than dimensions");
   auto read = [&](Value list, StringRef name) {
