@@ -70,10 +70,16 @@ std::optional<MemoryAccess> MemoryAccess::get(Operation *op) {
   if (!known)
     return std::nullopt;
   MemRefType type = access.memref.getType();
-  access.laneDim = type.getRank() - 1;
-  while (type.getLayout().isIdentity() && access.laneDim > 0 &&
-         type.getDimSize(access.laneDim) == 1)
-    --access.laneDim;
+  // The last one but for those of size 1, if its elements follow each other.
+  int64_t last = type.getRank() - 1;
+  access.laneDim = last;
+  while (last > 0 && type.getDimSize(last) == 1)
+    --last;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (last >= 0 && succeeded(type.getStridesAndOffset(strides, offset)) &&
+      strides[last] == 1)
+    access.laneDim = last;
   return access;
 }
 
