@@ -141,6 +141,16 @@ def test_over_plane(kind, size, kernel, strides, pads, planes, relu):
         check(kind, planes + size, kernel, strides, pads, cpu="x86-64")
 
 
+@pytest.mark.parametrize("stride", [2, 3, 4])
+@pytest.mark.parametrize("open_sizes", [False, True])
+def test_rows_of_any_length(stride, open_sizes):
+    """Whole vectors, a last one that begins earlier, and fewer elements than one."""
+    for width in [1, 2, 7, 15, 16, 17, 31, 32, 33, 47, 64, 67, 81]:
+        shape = [1, 2, 3, 4, (width - 1) * stride + 2]
+        check("MaxPool", shape, [2, 2, 2], [1, 2, stride], nans=0.05, open_sizes=open_sizes)
+        check("MaxPool", shape[:4] + [width * stride], [1, 1, stride], [1, 1, stride], open_sizes=open_sizes)
+
+
 @pytest.mark.parametrize("kind, empty", [("MaxPool", -np.inf), ("AveragePool", np.nan)])
 @pytest.mark.parametrize("size", [(0, 3), (3, 0), (0, 0)])
 def test_empty_images(kind, empty, size):

@@ -83,6 +83,9 @@ private:
   llvm::SmallVector<mlir::Value>
   emitLaneLoop(const Point &outer, mlir::OpFoldResult begin,
                mlir::OpFoldResult end, mlir::ValueRange accs, LaneBody body);
+  void emitOverlapped(const Point &outer, mlir::OpFoldResult begin,
+                      mlir::Value middle, mlir::OpFoldResult end, LaneBody body,
+                      llvm::function_ref<void()> emitRest);
   void emitRun(const Point &outer, mlir::OpFoldResult begin,
                mlir::OpFoldResult end, LaneBody body);
   void finishReductions(const Point &point, Scope &scope,

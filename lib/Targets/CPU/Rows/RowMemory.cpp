@@ -105,9 +105,10 @@ Copies RowMemory::loadTransposed(const RowAccess &access, const Point &point) {
   return rows;
 }
 
-/// Every n-th element of n `parts` behind each other, from `first` on.
+/// Every n-th element of n `parts` behind each other, from `first` on. The last
+/// part begins `overlap` elements before the end of the one before.
 static Value pickEvery(OpBuilder &b, Location loc, ArrayRef<Value> parts,
-                       int64_t first) {
+                       int64_t first, int64_t overlap = 0) {
   const int64_t n = parts.size();
   const int64_t lanes =
       cast<VectorType>(parts.front().getType()).getNumElements();
@@ -118,7 +119,7 @@ static Value pickEvery(OpBuilder &b, Location loc, ArrayRef<Value> parts,
       const int64_t from = (lane * n + first) / lanes,
                     at = (lane * n + first) % lanes;
       // What earlier parts gave is in place but for the first part's.
-      picked.push_back(from == part             ? lanes + at
+      picked.push_back(from == part ? lanes + at + (part == n - 1 ? overlap : 0)
                        : part == 1 && from == 0 ? at
                                                 : lane);
     }
@@ -141,28 +142,28 @@ Value RowMemory::loadInterleaved(const RowAccess &access, const Point &point,
     left = arith::MulIOp::create(b, loc, left, index(n));
     left = arith::AddIOp::create(b, loc, left, index(1));
   }
+  // Without a mask the last vector begins earlier and ends with that element.
+  const int64_t overlap = point.mask ? 0 : n - 1;
   Value first = indices.back();
   Copies parts;
   for (int64_t k = 0; k < n; ++k) {
     indices.back() = affine::AffineApplyOp::create(
-        b, loc, b.getAffineDimExpr(0) + k * lanes, ValueRange{first});
-    Value mask;
-    if (left)
-      mask = vector::CreateMaskOp::create(
-          b, loc, maskType,
-          arith::SubIOp::create(b, loc, left, index(k * lanes)).getResult());
-    else if (k == n - 1)
-      mask =
-          vector::CreateMaskOp::create(b, loc, maskType, index(lanes - n + 1));
-    if (mask)
-      parts.push_back(vector::MaskedLoadOp::create(
-          b, loc, type, access.value, indices, mask,
-          arith::ConstantOp::create(b, loc, b.getZeroAttr(type))));
-    else
+        b, loc,
+        b.getAffineDimExpr(0) + (k * lanes - (k == n - 1 ? overlap : 0)),
+        ValueRange{first});
+    if (!left) {
       parts.push_back(
           vector::LoadOp::create(b, loc, type, access.value, indices));
+      continue;
+    }
+    Value mask = vector::CreateMaskOp::create(
+        b, loc, maskType,
+        arith::SubIOp::create(b, loc, left, index(k * lanes)).getResult());
+    parts.push_back(vector::MaskedLoadOp::create(
+        b, loc, type, access.value, indices, mask,
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(type))));
   }
-  return pickEvery(b, loc, parts, 0);
+  return pickEvery(b, loc, parts, 0, overlap);
 }
 
 Copies RowMemory::load(const RowAccess &access, const Point &point) {

@@ -74,10 +74,53 @@ SmallVector<Value> RowGroupEmitter::emitLaneLoop(const Point &outer,
   };
   if (hasMain)
     loop(beginValue, middle, step, plan.unroll, true, false);
-  if (hasTail)
+  if (!hasTail)
+    return values;
+  auto emitRest = [&] {
     loop(middle, endValue, plan.maskedTail ? plan.lanes : 1, 1, plan.maskedTail,
          plan.maskedTail);
+  };
+  if (!plan.overlapsTail) {
+    emitRest();
+    return values;
+  }
+  assert(accs.empty() && "lanes that overlap would be added twice");
+  emitOverlapped(outer, begin, middle, end, body, emitRest);
   return values;
+}
+
+/// From `middle` to `end` by single vectors, the last of which begins earlier;
+/// by `emitRest` where there are fewer elements than lanes from `begin` on.
+void RowGroupEmitter::emitOverlapped(const Point &outer, OpFoldResult begin,
+                                     Value middle, OpFoldResult end,
+                                     LaneBody body,
+                                     llvm::function_ref<void()> emitRest) {
+  Value endValue = getValueOrCreateConstantIndexOp(b, loc, end);
+  Value lastVector = arith::SubIOp::create(b, loc, endValue, index(plan.lanes));
+  auto emitVectors = [&] {
+    auto forOp =
+        scf::ForOp::create(b, loc, middle, endValue, index(plan.lanes));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    Point point = outer;
+    point.ivs[plan.lane] =
+        arith::MinSIOp::create(b, loc, forOp.getInductionVar(), lastVector);
+    point.copies = 1;
+    point.onVectors = true;
+    (void)body(point, {});
+  };
+  auto first = getConstantIntValue(begin), last = getConstantIntValue(end);
+  if (first && last)
+    return *last - *first >= plan.lanes ? emitVectors() : emitRest();
+  Value hasVector =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, lastVector,
+                            getValueOrCreateConstantIndexOp(b, loc, begin));
+  auto branch = scf::IfOp::create(b, loc, hasVector, /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(branch.thenYield());
+  emitVectors();
+  b.setInsertionPoint(branch.elseYield());
+  emitRest();
 }
 
 /// The part of the run between `begin` and `end` by vectors, the last of which

@@ -195,6 +195,33 @@ private:
 // Lanes
 //===----------------------------------------------------------------------===//
 
+/// Whether vectors along the lanes may overlap: nothing is kept by position,
+/// and all that is read has other elements between (windows of stride 2), so no
+/// store changes what the next vector reads. Masks would cost more there, two
+/// for each vector: under them a Zen 5 fetches nothing ahead.
+static bool mayOverlap(ReductionGroup &group, const RowPlan &plan) {
+  bool interleaves = false;
+  if (plan.run || !plan.choices.empty() || !plan.gathers.empty() ||
+      llvm::is_contained(plan.kept, true))
+    return false;
+  for (RowStage &stage : group.stages) {
+    if (!stage.extracts.empty())
+      return false;
+    for (RowAccess &arg : stage.args) {
+      if (arg.kind != RowAccess::Memory || !arg.map.isFunctionOfDim(plan.lane))
+        continue;
+      if (!getInterleave(arg, plan.lane))
+        return false;
+      interleaves = true;
+    }
+    for (RowAccess &store : stage.stores)
+      if (store.kind == RowAccess::Memory &&
+          getAccessPattern(store, plan.lane) != AccessPattern::Contiguous)
+        return false;
+  }
+  return interleaves;
+}
+
 /// What follows from the dimension along the lanes.
 static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
   plan.laneReduced = group.reduced[plan.lane];
@@ -223,8 +250,10 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
     for (RowAccess &store : stage.stores)
       plan.maskedTail &= !isScattered(store, true);
   }
-  if (!plan.laneReduced)
+  if (!plan.laneReduced) {
+    plan.overlapsTail = mayOverlap(group, plan);
     return;
+  }
   plan.kinds.resize(group.stages.size());
   for (auto [stage, kinds] : llvm::zip(group.stages, plan.kinds))
     if (stage.isReduction)

@@ -56,6 +56,9 @@ struct RowPlan {
   llvm::SmallPtrSet<mlir::Operation *, 4> isInRun, readsOfRun;
   /// Whether the tail may run on vectors with a mask.
   bool maskedTail = true;
+  /// Whether the last vector may begin earlier instead, where there are lanes
+  /// enough, and store some elements once more.
+  bool overlapsTail = false;
 
   /// The pass over the row in which each stage is computed; -1 before all.
   /// A stage that doesn't iterate over the row is computed after that pass.

@@ -181,6 +181,16 @@ static int64_t getLongestBody(ReductionGroup &group) {
   return longest;
 }
 
+/// Whether the elements between those of the lanes are loaded, too (windows of
+/// stride 2): two vectors of these are as many loads as four of others.
+static bool readsInterleaved(ReductionGroup &group, int64_t lane) {
+  return llvm::any_of(group.stages, [&](RowStage &stage) {
+    return llvm::any_of(stage.args, [&](RowAccess &arg) {
+      return arg.kind == RowAccess::Memory && getInterleave(arg, lane) != 0;
+    });
+  });
+}
+
 static int64_t chooseUnroll(ReductionGroup &group, int64_t lane, int64_t lanes,
                             unsigned vectorBits) {
   bool reduces = group.reduced.any();
@@ -192,7 +202,7 @@ static int64_t chooseUnroll(ReductionGroup &group, int64_t lane, int64_t lanes,
   bool hasRoom = vectorBits >= 512 || getLongestBody(group) < kCyclesOfFunction;
   int64_t unroll;
   if (reduces) // four accumulators hide the latency of an addition
-    unroll = hasRoom ? 4 : 2;
+    unroll = hasRoom && !readsInterleaved(group, lane) ? 4 : 2;
   else
     unroll = cycles <= 4 ? 4 : cycles <= 16 && hasRoom ? 2 : 1;
   int64_t size = getVectorizedSize(group, lane);
