@@ -637,3 +637,29 @@ func.func private @surrounded(%a: memref<9x56xi8>, %fill: i8, %out: memref<11x58
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<11x58xi8>, memref<11x58xi8>) -> ()
   return
 }
+
+// -----
+
+// What nothing read depends on: each vector is loaded once and stored to both
+// rows.
+
+// CHECK-LABEL: func.func private @repeat
+// CHECK:         %[[X:.*]] = vector.load %arg0
+// CHECK-NOT:     vector.load
+// CHECK:         vector.store %[[X]], %arg1[%{{.*}}, %c0
+// CHECK:         vector.store %[[X]], %arg1[%{{.*}}, %c1
+func.func private @repeat(%a: memref<?x16xf32>, %out: memref<?x2x16xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %t = bufferization.to_tensor %a restrict : memref<?x16xf32> to tensor<?x16xf32>
+  %n = tensor.dim %t, %c0 : tensor<?x16xf32>
+  %e = tensor.empty(%n) : tensor<?x2x16xf32>
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(n, r, c) -> (n, c)>, affine_map<(n, r, c) -> (n, r, c)>],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%t : tensor<?x16xf32>) outs(%e : tensor<?x2x16xf32>) {
+  ^bb0(%in: f32, %o: f32):
+    linalg.yield %in : f32
+  } -> tensor<?x2x16xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x2x16xf32>, memref<?x2x16xf32>) -> ()
+  return
+}

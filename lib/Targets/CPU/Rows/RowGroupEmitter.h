@@ -54,7 +54,8 @@ private:
 
   bool isInnerDim(unsigned d) {
     return group.reduced[d] || static_cast<int64_t>(d) == plan.lane ||
-           static_cast<int64_t>(d) == plan.transposed;
+           static_cast<int64_t>(d) == plan.transposed ||
+           llvm::is_contained(plan.repeated, d);
   }
 
   /// Loads the tables of bytes that bodies pick from, once a task.

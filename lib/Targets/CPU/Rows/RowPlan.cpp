@@ -260,6 +260,41 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
       (void)matchReduction(stage, kinds);
 }
 
+/// The parallel dimensions, of a few positions together, that nothing the group
+/// reads or computes depends on. More would be too many rows to write at once.
+static SmallVector<unsigned, 2> findRepeated(ReductionGroup &group,
+                                             const RowPlan &plan) {
+  constexpr int64_t kMostPositions = 4;
+  SmallVector<unsigned, 2> found;
+  if (plan.lane < 0 || group.reduced.any())
+    return found;
+  auto isRead = [&](unsigned d) {
+    return llvm::any_of(group.stages, [&](RowStage &stage) {
+      return llvm::any_of(stage.args,
+                          [&](RowAccess &arg) {
+                            return arg.kind == RowAccess::Memory &&
+                                   arg.map.isFunctionOfDim(d);
+                          }) ||
+             stage.body
+                 ->walk([&](linalg::IndexOp op) {
+                   return stage.dims[op.getDim()] == d ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+                 })
+                 .wasInterrupted();
+    });
+  };
+  int64_t positions = 1;
+  for (unsigned d = group.getNumDims(); d-- > 0;) {
+    const int64_t size = group.getStaticSize(d);
+    if (d == plan.lane || d == plan.transposed || size < 2 ||
+        positions * size > kMostPositions || isRead(d))
+      continue;
+    positions *= size;
+    found.push_back(d);
+  }
+  return found;
+}
+
 RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
   RowPlan plan;
   plan.lane = choice.getLane();
@@ -274,6 +309,7 @@ RowPlan makeRowPlan(ReductionGroup &group, RowsPlanAttr choice) {
   plan.chunk = choice.getChunk();
   plan.prefetch = choice.getPrefetch();
   plan.rows = choice.getRows();
+  plan.repeated = findRepeated(group, plan);
   computeLevels(group, plan);
   KeepPlanner(group, plan).run();
   if (plan.lane >= 0)

@@ -37,6 +37,9 @@ struct RowPlan {
   /// Or it is loads whose vectors have all positions of the transposed
   /// dimension, which are taken apart.
   bool deinterleaves = false;
+  /// Dimensions of a few positions that nothing read depends on: what is
+  /// computed is stored to all of them.
+  llvm::SmallVector<unsigned, 2> repeated;
   /// Lanes of a vector, and vectors that the main loop works on at a time.
   int64_t lanes = 1;
   unsigned unroll = 1;
