@@ -78,3 +78,13 @@ def test_extremes_of_rows_with_nan(is_open, dtype):
         a, b = run(session, x)
         np.testing.assert_array_equal(a, x.max(1))
         np.testing.assert_array_equal(b, x.min(1))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 63, 64, 66, 131])
+def test_largest_of_open_rows(rows):
+    """One vector at a time where rows are side by side, several where they are alone."""
+    session = load("(float[n, w] x) => (float[n] y) { y = ReduceMax <axes = [1], keepdims = 0> (x) }", opset=13)
+    for width in (1, 7, 16, 49, 64, 100, 256, 257, 1000):
+        x = np.random.default_rng(width).normal(size=(rows, width)).astype(np.float32)
+        x[rows // 2, width // 3] = np.nan
+        np.testing.assert_array_equal(run(session, x)[0], x.max(1))

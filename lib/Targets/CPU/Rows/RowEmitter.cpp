@@ -214,17 +214,23 @@ static void hoistScratch(scf::ForOp loop) {
 /// one after another where there are fewer than `plan.rows`.
 void RowGroupEmitter::emitRows(Point point, unsigned d, Value first,
                                Value count) {
-  auto emitLoop = [&](Value begin, Value end) {
+  auto emitLoop = [&](Value begin, Value end, RowGroupEmitter &emitter) {
     auto loop = scf::ForOp::create(b, loc, begin, end, index(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     point.ivs[d] = arith::AddIOp::create(b, loc, first, loop.getInductionVar());
-    emitTask(point, b.getIndexAttr(0), group.sizes[plan.lane]);
+    emitter.emitTask(point, b.getIndexAttr(0), group.sizes[plan.lane]);
     moveLoopInvariantCode(loop);
     return loop;
   };
+  // Short ones hide each other's latency and need no accumulators for that.
+  // Where the order of sums counts, a row goes the same way as a lone one.
+  RowPlan shortRows = plan;
+  if (plan.isExact && group.getStaticSize(plan.lane) < 0)
+    shortRows.unroll = 1;
+  RowGroupEmitter sideBySide(b, group, shortRows);
   auto emitSideBySide = [&] {
-    scf::ForOp loop = emitLoop(index(0), index(plan.rows));
+    scf::ForOp loop = emitLoop(index(0), index(plan.rows), sideBySide);
     (void)loopUnrollJamByFactor(loop, plan.rows);
   };
   const int64_t size = group.getStaticSize(d);
@@ -239,7 +245,7 @@ void RowGroupEmitter::emitRows(Point point, unsigned d, Value first,
   b.setInsertionPoint(branch.thenYield());
   emitSideBySide();
   b.setInsertionPoint(branch.elseYield());
-  hoistScratch(emitLoop(index(0), count));
+  hoistScratch(emitLoop(index(0), count, *this));
 }
 
 void RowGroupEmitter::run() {

@@ -258,6 +258,15 @@ static void layOutLanes(ReductionGroup &group, RowPlan &plan) {
   for (auto [stage, kinds] : llvm::zip(group.stages, plan.kinds))
     if (stage.isReduction)
       (void)matchReduction(stage, kinds);
+  plan.isExact = llvm::all_of(group.stages, [](RowStage &stage) {
+    if (!stage.isReduction)
+      return true;
+    return llvm::none_of(stage.body->getTerminator()->getOperands(),
+                         [](Value v) {
+                           return isa_and_nonnull<arith::AddFOp, arith::MulFOp>(
+                               v.getDefiningOp());
+                         });
+  });
 }
 
 /// The parallel dimensions, of a few positions together, that nothing the group

@@ -75,6 +75,8 @@ struct RowPlan {
   llvm::SmallVector<llvm::SmallVector<RowAccess>> keptIn;
   /// For each reduction and result, how values combine (lane reduced only).
   llvm::SmallVector<llvm::SmallVector<mlir::vector::CombiningKind>> kinds;
+  /// Whether all of them give the same in any order (lane reduced only).
+  bool isExact = false;
 };
 
 /// `choice` fits the group (Plan/RowsPlan.h).
