@@ -20,26 +20,35 @@ static constexpr int64_t kQuestionInterval = 20 * 1000 * 1000;
 static constexpr unsigned kPollsOfAClock = 8;
 static constexpr int64_t kNever = INT64_MAX;
 
-static thread_local RunContext *currentRun = nullptr;
-/// Which of that run's threads the calling one is.
-static thread_local unsigned currentShare = 0;
-/// Where a failure leaves to; null where it must return.
-static thread_local jmp_buf *leavePoint = nullptr;
-/// Whether the calling thread is the one that runs the host program.
-static thread_local bool runsHost = false;
+namespace {
+/// What a thread knows of its run, in one piece: in a shared library it takes a
+/// call to find.
+struct ThreadState {
+  RunContext *run = nullptr;
+  /// Which of that run's threads it is.
+  unsigned share = 0;
+  /// Where a failure leaves to; null where it must return.
+  jmp_buf *leavePoint = nullptr;
+  /// Whether it is the one that runs the host program.
+  bool runsHost = false;
+  /// How often it has polled while the clock mattered.
+  unsigned polls = 0;
+};
+} // namespace
+static thread_local ThreadState thisThread;
 
-RunContext *RunContext::current() { return currentRun; }
-unsigned RunContext::share() { return currentShare; }
+RunContext *RunContext::current() { return thisThread.run; }
+unsigned RunContext::share() { return thisThread.share; }
 
 RunContextScope::RunContextScope(RunContext *context, unsigned share)
-    : previous(currentRun), previousShare(currentShare) {
-  currentRun = context;
-  currentShare = share;
+    : previous(thisThread.run), previousShare(thisThread.share) {
+  thisThread.run = context;
+  thisThread.share = share;
 }
 
 RunContextScope::~RunContextScope() {
-  currentRun = previous;
-  currentShare = previousShare;
+  thisThread.run = previous;
+  thisThread.share = previousShare;
 }
 
 RunContext::RunContext(unsigned threads, std::shared_ptr<BufferPool> outputPool,
@@ -80,14 +89,14 @@ void RunContext::dropOutputs() {
 
 void RunContext::callLeavably(void (*call)(void *), void *env) {
   jmp_buf here;
-  jmp_buf *outer = leavePoint;
+  jmp_buf *outer = thisThread.leavePoint;
   bool nested = ThreadPool::insideLoop();
-  leavePoint = &here;
+  thisThread.leavePoint = &here;
   // A failed check jumps back here. It leaves frames of compiled code and of
   // the thread pool's loops only, which have nothing to destroy.
   if (_setjmp(here) == 0)
     call(env);
-  leavePoint = outer;
+  thisThread.leavePoint = outer;
   ThreadPool::setInsideLoop(nested);
 }
 
@@ -120,7 +129,7 @@ bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
   startClock(given.seconds);
   poll(); // it may have been ended before it began
   // What is asked whether to interrupt a run may run something itself.
-  bool nested = std::exchange(runsHost, true);
+  bool nested = std::exchange(thisThread.runsHost, true);
   if (deviceRun && !failed()) {
     deviceRun->begin(*this);
     if (!failed() && steps.placeInputs)
@@ -141,7 +150,7 @@ bool RunContext::run(sdx_entry_point entry, void **args, const RunLimits &given,
   }
   if (deviceRun)
     settleOutputs();
-  runsHost = nested;
+  thisThread.runsHost = nested;
   limits = nullptr;
   values.endRun();
   for (ScratchMemory &memory : scratch)
@@ -180,8 +189,8 @@ void RunContext::fail(const char *message, int64_t kind,
 }
 
 void RunContext::leaveIfFailed() {
-  if (failed() && currentRun == this && leavePoint)
-    _longjmp(*leavePoint, 1);
+  if (failed() && thisThread.run == this && thisThread.leavePoint)
+    _longjmp(*thisThread.leavePoint, 1);
 }
 
 /// Nanoseconds; a clock that is some milliseconds coarse and costs next to
@@ -236,14 +245,29 @@ void RunContext::pollAt(int64_t now) {
     return setFailure(text);
   }
   // Only the host's thread reads and writes it.
-  if (runsHost && now >= nextQuestion) {
+  if (thisThread.runsHost && now >= nextQuestion) {
     if (limits->interrupted())
       return setFailure("the run was interrupted");
     nextQuestion = coarseClock() + kQuestionInterval;
   }
 }
 
-void RunContext::poll(int64_t trip, const char *loop) {
+/// Whether something may want the run ended. Nearly always nothing does, and
+/// between any two polls there may be some nanoseconds only, so the clock is
+/// not looked at each time. What takes longer is a parallel loop, which knows
+/// the time.
+inline bool RunContext::hasToLook(int64_t trip, unsigned &polls) const {
+  if (failed())
+    return true;
+  if (!limits)
+    return false;
+  const std::atomic<bool> *terminate = limits->terminate;
+  return (terminate && terminate->load(std::memory_order_relaxed)) ||
+         (limits->trips > 0 && trip > limits->trips) ||
+         (clockMatters && ++polls % kPollsOfAClock == 0);
+}
+
+void RunContext::look(int64_t trip, const char *loop) {
   if (!pollFlags())
     return;
   if (limits->trips > 0 && trip > limits->trips)
@@ -251,11 +275,22 @@ void RunContext::poll(int64_t trip, const char *loop) {
                                      : std::string("a loop")) +
                       " takes more than the " + std::to_string(limits->trips) +
                       " trips that one may take");
-  // Not each time: between any two there may be some nanoseconds only. What
-  // takes longer is a parallel loop, which knows the time.
-  static thread_local unsigned count = 0;
-  if (clockMatters && ++count % kPollsOfAClock == 0)
+  if (clockMatters)
     pollAt(coarseClock());
+}
+
+void RunContext::poll(int64_t trip, const char *loop) {
+  if (hasToLook(trip, thisThread.polls))
+    look(trip, loop);
+}
+
+void RunContext::pollAndLeave(int64_t trip, const char *loop) {
+  ThreadState &thread = thisThread;
+  RunContext *run = thread.run;
+  if (!run || !run->hasToLook(trip, thread.polls))
+    return;
+  run->look(trip, loop);
+  run->leaveIfFailed();
 }
 
 void RunContext::parallelFor(int64_t n, int64_t grain, sdx_rt_loop_body body,
@@ -302,8 +337,8 @@ void *RunContext::allocate(int64_t bytes, const char *node) {
 }
 
 void *RunContext::allocateScratch(int64_t bytes) {
-  void *memory = currentShare < scratch.size()
-                     ? scratch[currentShare].take(bytes, pool)
+  void *memory = thisThread.share < scratch.size()
+                     ? scratch[thisThread.share].take(bytes, pool)
                      : nullptr;
   return memory ? memory : allocate(bytes);
 }
@@ -340,7 +375,8 @@ void RunContext::clearHandles() {
 }
 
 void RunContext::release(void *memory) {
-  if (currentShare >= scratch.size() || !scratch[currentShare].giveBack(memory))
+  if (thisThread.share >= scratch.size() ||
+      !scratch[thisThread.share].giveBack(memory))
     values.release(memory);
 }
 

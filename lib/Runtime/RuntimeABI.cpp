@@ -37,11 +37,7 @@ int64_t sdx_rt_threads() {
 }
 
 void sdx_rt_poll(int64_t trip, const char *loop) {
-  RunContext *run = RunContext::current();
-  if (!run)
-    return;
-  run->poll(trip, loop);
-  run->leaveIfFailed();
+  RunContext::pollAndLeave(trip, loop);
 }
 
 void *sdx_rt_alloc(int64_t bytes) { return sdx_rt_alloc_for(bytes, nullptr); }

@@ -192,6 +192,9 @@ public:
   /// Fails the run if something wants it ended. `trip`: how often the loop
   /// `loop`, whose name may be null, has begun.
   void poll(int64_t trip = 0, const char *loop = nullptr);
+  /// The same for the calling thread's run, if it has one, which it leaves
+  /// where that has failed.
+  static void pollAndLeave(int64_t trip, const char *loop);
   /// The same for whoever has just looked at the clock, nanoseconds of
   /// CLOCK_MONOTONIC.
   void pollAt(int64_t now);
@@ -237,6 +240,8 @@ private:
   void settleOutput(OutputSlot &slot);
   void startClock(double seconds);
   bool pollFlags();
+  bool hasToLook(int64_t trip, unsigned &polls) const;
+  void look(int64_t trip, const char *loop);
 
   unsigned threadLimit;
   std::shared_ptr<BufferPool> outputMemory;
