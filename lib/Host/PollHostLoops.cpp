@@ -35,6 +35,9 @@ static constexpr int64_t kFewTrips = 64;
 static constexpr int64_t kLongTrip = 4000;
 /// Operations between two polls of a loop of shorter trips.
 static constexpr int64_t kPollDistance = 16000;
+/// Trips between two polls of a loop over iterations that the thread pool hands
+/// out: it looks itself after about a millisecond of them.
+static constexpr int64_t kTripsOfChunk = 16;
 /// More than anything that has to be told apart.
 static constexpr int64_t kMany = int64_t(1) << 40;
 
@@ -133,11 +136,22 @@ private:
     poll(b, body->getParentOp()->getLoc());
   }
 
+  /// Whether the iterations of a parallel loop that a thread was given are the
+  /// trips of `loop`.
+  static bool isChunk(scf::ForOp loop) {
+    auto func = dyn_cast<func::FuncOp>(loop->getParentOp());
+    return func && func.getNumArguments() >= 2 &&
+           loop.getLowerBound() == func.getArgument(0) &&
+           loop.getUpperBound() == func.getArgument(1);
+  }
+
   /// In one of how many trips a loop polls: a power of two.
   static int64_t tripsToPoll(scf::ForOp loop) {
     int64_t cost = costOf(*loop.getBody(), kFewTrips);
     if (cost >= kLongTrip)
-      return 1;
+      return isChunk(loop) && costOf(*loop.getBody(), 1) < kLongTrip
+                 ? kTripsOfChunk
+                 : 1;
     return llvm::bit_floor(
         static_cast<uint64_t>(kPollDistance / std::max<int64_t>(1, cost)));
   }

@@ -128,6 +128,29 @@ func.func @heavy(%n: index) attributes {sdx.kernel} {
   return
 }
 
+// Iterations of a parallel loop that a thread was given, about a millisecond of
+// them: of those that are long only if inner loops are, each 16th polls.
+// CHECK-LABEL: func.func @iterations
+// CHECK: scf.for %[[I:.*]] = %arg0 to %arg1
+// CHECK-NEXT: %[[LAST:.*]] = arith.constant 15 : index
+// CHECK-NEXT: %[[PLACE:.*]] = arith.andi %[[I]], %[[LAST]]
+// CHECK: llvm.call @sdx_rt_poll
+// CHECK-NOT: sdx_rt_poll
+// CHECK: return
+func.func @iterations(%begin: index, %end: index, %n: index) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c100 = arith.constant 100 : index
+  scf.for %i = %begin to %end step %c1 {
+    scf.for %j = %c0 to %n step %c1 {
+      scf.for %k = %c0 to %c100 step %c1 {
+        "test.body"() : () -> ()
+      }
+    }
+  }
+  return
+}
+
 // A kernel's search polls in one of so many trips where an index counts them,
 // by itself or by vectors.
 // CHECK-LABEL: func.func @search
