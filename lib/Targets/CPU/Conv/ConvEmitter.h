@@ -117,6 +117,8 @@ private:
   /// Positions of a whole panel.
   int64_t panelWidth() { return columns * lanes; }
   void emitIm2col(mlir::ImplicitLocOpBuilder &b);
+  void emitLastVector(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      int64_t few);
   mlir::Value emitTilesPerChunk(mlir::ImplicitLocOpBuilder &b,
                                 mlir::Value otherChunks);
   mlir::Value emitScratch(mlir::ImplicitLocOpBuilder &b, int64_t width);
@@ -167,6 +169,16 @@ private:
 
   mlir::Value emitOntoInit(mlir::ImplicitLocOpBuilder &b, const Tile &tile,
                            mlir::Value value);
+
+  // LastPositions.cpp
+  int64_t countLastPositions();
+  void emitLastPositions(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                         mlir::Value left, int64_t positions);
+  void emitFilterLanes(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                       mlir::Value tile, int64_t count, mlir::Value sums);
+  void emitFilterRows(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,
+                      mlir::Value tile, int64_t count, mlir::Value left,
+                      mlir::Value sums);
 
   void emitOutputChannels(mlir::ImplicitLocOpBuilder &b);
   void emitChannelLaneBlocks(mlir::ImplicitLocOpBuilder &b, const Chunk &chunk,

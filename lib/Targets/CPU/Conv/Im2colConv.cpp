@@ -77,6 +77,7 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
     // A last panel of fewer columns has tiles of its own.
     int64_t tail = positions ? *positions % panelWidth() : 0;
     int64_t tailColumns = llvm::divideCeil(tail, lanes);
+    const int64_t few = countLastPositions();
     auto panel = [&](int64_t columns, bool masked, ConvPacking how) {
       chunk.packing = how;
       chunk.masks.assign(columns, Value());
@@ -87,7 +88,9 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
               lanes);
       if (how == ConvPacking::Before)
         emitPack(b, chunk, math.constant(0), groupChannels);
-      emitChannels(b, chunk);
+      if (few == 0 || columns > 1 || !masked || how != ConvPacking::Before)
+        return emitChannels(b, chunk);
+      emitLastVector(b, chunk, few);
     };
     bool masked = tail % lanes;
     if (!positions) {
@@ -120,13 +123,39 @@ void ConvEmitter::emitIm2col(ImplicitLocOpBuilder &b) {
           [&] {
             chunk.position = math.constant(*positions - tail);
             chunk.isTail = isRare;
-            bool packs = isRare && packing != ConvPacking::Never;
+            bool packs = (isRare || (tailColumns == 1 && tail <= few)) &&
+                         packing != ConvPacking::Never;
             panel(tailColumns, masked, packs ? ConvPacking::Before : packing);
           });
     }
     if (chunk.scratch)
       memref::DeallocOp::create(b, chunk.scratch);
   });
+}
+
+/// The results of a chunk of one packed vector of positions, which has a mask:
+/// in another way where they are `few` or less.
+void ConvEmitter::emitLastVector(ImplicitLocOpBuilder &b, const Chunk &chunk,
+                                 int64_t few) {
+  IndexMath math(b);
+  Value left = math.sub(outPositions, chunk.position);
+  if (auto known = IndexMath::known(left)) {
+    if (*known > few)
+      return emitChannels(b, chunk);
+    return emitLastPositions(b, chunk, left, *known);
+  }
+  auto isAtMost = [&](int64_t most) {
+    return math.less(left, math.constant(most + 1));
+  };
+  emitIf(
+      b, isAtMost(few),
+      [&] {
+        emitIf(
+            b, isAtMost(1),
+            [&] { emitLastPositions(b, chunk, math.constant(1), 1); },
+            [&] { emitLastPositions(b, chunk, left, few); });
+      },
+      [&] { emitChannels(b, chunk); });
 }
 
 /// Memory for one packed panel.
