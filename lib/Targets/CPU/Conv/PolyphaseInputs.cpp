@@ -14,10 +14,10 @@
 // of plane p is row stride * q + p, and the tap of row y reads from plane
 // y mod stride on, floor(y / stride) rows further.
 //
-// Columns: where the input is twice as wide as the output, planes of even and
-// of odd columns do, tap x being floor((x - pad) / 2) columns further.
-// Otherwise these would need longer rows; each column of the kernel has a plane
-// of its own then, padding included.
+// Columns: where the input is twice as wide as the output, or with open sizes
+// not wider by its padding, planes of even and of odd columns do, tap x being
+// floor((x - pad) / 2) columns further. Otherwise these would need longer rows;
+// each column of the kernel has a plane of its own then, padding included.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,17 +56,20 @@ int64_t ConvEmitter::countPhases() {
 /// column].
 Value ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
   IndexMath math(b);
-  int64_t columns = *IndexMath::known(outSize(1));
+  Value columns = outSize(1);
   int64_t channels = *IndexMath::known(groupChannels) * group;
-  int64_t rows =
-      *IndexMath::known(outSize(0)) + (kernel(0) - 1) * dilation(0) / stride(0);
+  Value rows = math.add(outSize(0), (kernel(0) - 1) * dilation(0) / stride(0));
   SmallVector<int64_t> firsts = listColumnPhases();
-  Value images = evaluator.getSize(0);
+  Value images = evaluator.getSize(0), area = math.mul(rows, columns);
   SmallVector<Value> dynamic;
-  int64_t known = IndexMath::known(images).value_or(ShapedType::kDynamic);
-  if (ShapedType::isDynamic(known))
-    dynamic.push_back(images);
-  auto type = MemRefType::get({known, channels, countPhases(), rows * columns},
+  auto sizeOf = [&](Value size) {
+    std::optional<int64_t> known = IndexMath::known(size);
+    if (!known)
+      dynamic.push_back(size);
+    return known.value_or(ShapedType::kDynamic);
+  };
+  const int64_t numImages = sizeOf(images), numElements = sizeOf(area);
+  auto type = MemRefType::get({numImages, channels, countPhases(), numElements},
                               b.getF32Type());
   Value planes = emitBuffer(b, type, dynamic);
 
@@ -74,7 +77,7 @@ Value ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
   // Columns [column, column + count) of row `row` of the planes from `plane`
   // on, from row `source` of the input.
   auto emitRun = [&](ValueRange at, int64_t plane, Value source, Value row,
-                     Value column, int64_t count) {
+                     Value column, Value count) {
     Value to = math.add(math.mul(row, columns), column);
     Value both;
     for (size_t i = 0; i < firsts.size(); ++i) {
@@ -89,25 +92,29 @@ Value ConvEmitter::emitPolyphase(ImplicitLocOpBuilder &b) {
       }
       emitStore(b, emitPick(b, both, both, isOdd, 2, width), planes,
                 {at[0], at[1], math.constant(plane + i), to},
-                emitTailMask(b, math.constant(count), width));
+                emitTailMask(b, count, width));
       if (isOdd)
         both = nullptr;
     }
   };
-  int64_t tail = columns % width;
+  Value whole = math.roundDown(columns, width);
+  Value tail = math.sub(columns, whole);
+  std::optional<int64_t> knownTail = IndexMath::known(tail);
   emitParallel(b, {images, math.constant(channels)}, [&](ValueRange at) {
     for (int64_t p = 0; p < countRowPhases(); ++p)
-      emitFor(b, math.constant(0), math.constant(rows), 1, [&](Value row) {
+      emitFor(b, math.constant(0), rows, 1, [&](Value row) {
         Value source = math.sub(math.add(math.mul(row, stride(0)), p),
                                 math.constant(pad(0)));
         int64_t plane = p * firsts.size();
-        if (columns >= width)
-          emitFor(b, math.constant(0), math.constant(columns - tail), width,
-                  [&](Value column) {
-                    emitRun(at, plane, source, row, column, width);
-                  });
-        if (tail)
-          emitRun(at, plane, source, row, math.constant(columns - tail), tail);
+        if (IndexMath::known(whole) != 0)
+          emitFor(b, math.constant(0), whole, width, [&](Value column) {
+            emitRun(at, plane, source, row, column, math.constant(width));
+          });
+        auto emitTail = [&] { emitRun(at, plane, source, row, whole, tail); };
+        if (!knownTail)
+          emitIf(b, math.less(math.constant(0), tail), emitTail);
+        else if (*knownTail > 0)
+          emitTail();
       });
   });
   return planes;

@@ -46,7 +46,14 @@ int64_t ConvFacts::countTaps() const {
   return ShapedType::getNumElements(getOp().getKernelShape());
 }
 
-bool ConvFacts::hasTapPhases() const { return in[1] != 2 * out[1]; }
+bool ConvFacts::hasTapPhases() const {
+  if (isKnown(in[1]) && isKnown(out[1]))
+    return in[1] != 2 * out[1];
+  // With so much padding the output has half of the input's columns, or more.
+  ConvOp op = getOp();
+  return op.getPadsBegin()[1] + op.getPadsEnd()[1] <
+         (op.getKernelShape()[1] - 1) * op.getDilations()[1];
+}
 
 /// The bounds of the row buffer's form: what the emitter's loops are made for.
 static constexpr int64_t kMaxBufferedChannels = 4, kMaxBufferedKernel = 8,
@@ -109,8 +116,10 @@ static std::string whyNotPolyphase(const ConvFacts &facts) {
   if (op.getNumSpatialDims() != 2 || op.getStrides()[1] != 2 ||
       op.getStrides()[0] > 2)
     return "its columns have no stride of 2, or its rows one of more";
-  if (!facts.hasKnownSizes())
-    return "not all of its sizes are known";
+  auto isEmpty = [](int64_t size) { return size == 0; };
+  if (!isKnown(facts.channels) || facts.channels == 0 ||
+      llvm::any_of(facts.in, isEmpty) || llvm::any_of(facts.out, isEmpty))
+    return "its channels are not known, or it has no elements";
   if (facts.hasTapPhases() && op.getKernelShape()[1] > kMaxTapPhases)
     return "its kernel has more than 7 columns";
   return "";

@@ -59,7 +59,7 @@ struct ConvFacts {
   /// Taps of the kernel.
   int64_t countTaps() const;
   /// Whether each column of the kernel has planes of its own (see
-  /// PolyphaseInputs.cpp). Sizes are known.
+  /// PolyphaseInputs.cpp).
   bool hasTapPhases() const;
   /// Whether an output position and the input that one tap reads for it are
   /// always the same distance apart in memory, edges aside; `polyphase`: in the
