@@ -21,19 +21,43 @@ def run(nodes, x, y, shape, out_shape):
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("channels", range(2, 10))
-@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("channels", range(1, 10))
+@pytest.mark.parametrize("open_dims", ["", "nhw", "nchw"], ids=["fixed", "open_images", "open"])
 @pytest.mark.parametrize("perm", [(0, 2, 3, 1), (0, 3, 1, 2)], ids=["pixels", "planes"])
-def test_transposes(perm, dtype, channels, is_open):
+def test_transposes(perm, dtype, channels, open_dims):
     rng = np.random.default_rng(channels)
-    for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70)]:
+    for images, height, width in [(1, 13, 17), (3, 5, 64), (2, 1, 3), (1, 70, 70), (1, 1, 2), (0, 4, 4)]:
         names = dict(n=images, c=channels, h=height, w=width)
         dims = "nchw" if perm[1] == 2 else "nhwc"
         x = (rng.standard_normal([names[d] for d in dims]) * 50).astype(np.int8).astype(dtype)
         node = helper.make_node("Transpose", ["x"], ["y"], perm=perm)
-        shape = [channels if d == "c" else d for d in dims] if is_open else list(x.shape)
+        shape = [d if d in open_dims else size for d, size in zip(dims, x.shape, strict=True)]
         y = run([node], x, x.dtype, shape, [shape[i] for i in perm])
         np.testing.assert_array_equal(y, x.transpose(perm))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_few_channels_in_what_is_fused(threads):
+    """Cases of few channels compute what else the kernel does, with tensors that have no channels, or only these."""
+    graph = onnx.parser.parse_graph("""
+        g (float[n, c, h, w] x, float[c] s, float[n, h, w] m) => (uint8[n, h, w, c] y) <int64 one = {-1}> {
+            t = Transpose <perm = [0, 2, 3, 1]> (x)
+            u = Mul (t, s)
+            k = Unsqueeze (m, one)
+            v = Add (u, k)
+            y = Cast <to = 2> (v)
+        }""")
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = sardonyx.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = sardonyx.InferenceSession(model.SerializeToString(), options)
+    rng = np.random.default_rng(5)
+    for channels in range(6):
+        for images, height, width in [(1, 90, 101), (3, 5, 7), (1, 1, 1), (2, 2, 2), (1, 0, 3)]:
+            x = rng.integers(0, 9, (images, channels, height, width)).astype(np.float32)
+            s, m = rng.integers(0, 9, channels).astype(np.float32), rng.integers(0, 9, (images, height, width)).astype(np.float32)
+            y = session.run(None, {"x": x, "s": s, "m": m})[0]
+            np.testing.assert_array_equal(y, (x.transpose(0, 2, 3, 1) * s + m[..., None]).astype(np.uint8))
 
 
 @pytest.mark.parametrize("block", [2, 3, 8])

@@ -328,6 +328,81 @@ func.func private @transpose(%a: memref<64x48xf32>, %out: memref<48x64xf32>) att
 
 // -----
 
+// Either of two open dimensions may have few positions: up to four of what is
+// written beside each other are interleaved, as many of what is read taken
+// apart, and one is copied.
+
+// CHECK-LABEL: func.func private @open_transpose
+// CHECK:         %[[ONE:.*]] = arith.cmpi eq, %[[M:.*]], %c1
+// CHECK-NEXT:    scf.if %[[ONE]] {
+// CHECK:           vector.load {{.*}} : memref<?xf32>, vector<16xf32>
+// CHECK:         } else {
+// CHECK:           %[[TWO:.*]] = arith.cmpi eq, %[[M]], %c2{{.*}}
+// CHECK-NEXT:      scf.if %[[TWO]] {
+// CHECK-COUNT-2:     vector.shuffle
+// CHECK:           arith.cmpi eq, %[[M]], %c3
+// CHECK-COUNT-6:     vector.shuffle
+// CHECK:           arith.cmpi eq, %[[M]], %c4
+// CHECK-COUNT-12:    vector.shuffle
+// CHECK:           %[[THREE:.*]] = arith.cmpi eq, %[[N:.*]], %c3{{.*}}
+// CHECK-NEXT:      scf.if %[[THREE]] {
+// CHECK-COUNT-3:     vector.load {{.*}} : memref<?xf32>, vector<16xf32>
+// CHECK:           arith.cmpi eq, %[[N]], %c4
+// CHECK-COUNT-12:    vector.shuffle
+// CHECK-COUNT-64:  vector.shuffle
+func.func private @open_transpose(%a: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %out, %c0 : memref<?x?xf32>
+  %n = memref.dim %out, %c1 : memref<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %r = linalg.transpose ins(%t : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) permutation = [1, 0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// There are cases of those dimensions only whose few positions would lie beside
+// each other, and none where code runs once.
+
+// CHECK-LABEL: func.func private @open_transpose_apart
+// CHECK-COUNT-4: arith.cmpi eq
+// CHECK-NOT:     arith.cmpi eq
+// CHECK-COUNT-64: vector.shuffle
+func.func private @open_transpose_apart(%a: memref<?x?x?x?xf32>, %out: memref<?x?x?x?xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?x?x?xf32> to tensor<?x?x?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %m = memref.dim %out, %c0 : memref<?x?x?x?xf32>
+  %n = memref.dim %out, %c1 : memref<?x?x?x?xf32>
+  %k = memref.dim %out, %c2 : memref<?x?x?x?xf32>
+  %l = memref.dim %out, %c3 : memref<?x?x?x?xf32>
+  %e = tensor.empty(%m, %n, %k, %l) : tensor<?x?x?x?xf32>
+  %r = linalg.transpose ins(%t : tensor<?x?x?x?xf32>) outs(%e : tensor<?x?x?x?xf32>) permutation = [2, 0, 3, 1]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?x?x?xf32>, memref<?x?x?x?xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func private @open_transpose_once
+// CHECK-NOT:     scf.if
+func.func private @open_transpose_once(%a: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {sdx.kernel, cpu.runs_once} {
+  %t = bufferization.to_tensor %a restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %out, %c0 : memref<?x?xf32>
+  %n = memref.dim %out, %c1 : memref<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %r = linalg.transpose ins(%t : tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) permutation = [1, 0]
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
 // A pooling of stride 2: everything between is loaded, every other lane kept.
 // The second vector ends with the last of these.
 

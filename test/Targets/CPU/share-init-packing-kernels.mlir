@@ -34,7 +34,7 @@ func.func @main(%c: memref<32x24xf32>, %pc: memref<1x32x32xf32>) {
   return
 }
 
-// CHECK: func.func private @a(%[[FROM:.*]]: memref<?x?x?x?xf32>, %[[TO:.*]]: memref<?x?x?x8xf32>) attributes {sdx.kernel} {
+// CHECK: func.func private @a(%[[FROM:.*]]: memref<?x?x?x?xf32>, %[[TO:.*]]: memref<?x?x?x8xf32>) attributes {cpu.runs_once, sdx.kernel} {
 // CHECK: %[[SOURCE:.*]] = bufferization.to_tensor %[[FROM]] restrict
 // CHECK: %[[G:.*]] = memref.dim %[[TO]], %c0
 // CHECK: %[[INIT:.*]] = tensor.empty(%[[G]], %{{.*}}, %{{.*}}) : tensor<?x?x?x8xf32>

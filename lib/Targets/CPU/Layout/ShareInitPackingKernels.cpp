@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layout/Layout.h"
+#include "Plan/RunsOnce.h"
 #include "sardonyx/Targets/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -187,6 +188,7 @@ static SmallVector<TypedAttr> openSizesOf(func::FuncOp kernel,
     op->erase();
   kernel.setFunctionType(
       FunctionType::get(kernel.getContext(), entry.getArgumentTypes(), {}));
+  kernel->setAttr(kRunsOnceAttr, b.getUnitAttr());
   return values;
 }
 

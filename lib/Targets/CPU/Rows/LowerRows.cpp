@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan/Plan.h"
+#include "Plan/RunsOnce.h"
+#include "Rows/FewPositions.h"
 #include "Rows/RowEmitter.h"
 #include "Rows/RowsPlan.h"
 #include "sardonyx/Targets/CPU/Passes.h"
@@ -97,12 +99,16 @@ struct LowerRowsPass : sardonyx::impl::CPULowerRowsBase<LowerRowsPass> {
     }
     Operation *firstEmitted = last->getNextNode();
     collapseDims(b, *group);
+    const TargetAttr target = getTargetOrDefault(func);
     FailureOr<RowsPlanAttr> plan = getPlan<RowsPlanAttr>(
-        func, last, RowsFacts(*group, &getContext(), getTargetOrDefault(func)));
+        func, last, RowsFacts(*group, &getContext(), target));
     if (failed(plan))
       return signalPassFailure();
     func->removeAttr(kPlanAttr);
-    emitRowGroup(b, *group, *plan);
+    if (func->hasAttr(kRunsOnceAttr))
+      emitRowGroup(b, *group, *plan);
+    else
+      emitCasesOfRowGroup(b, *group, *plan, target);
     if (firstEmitted == terminator)
       firstEmitted = last->getNextNode();
     eraseTensorOps(func, firstEmitted);
