@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/Transforms/Transforms.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Utils/Utils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -19,6 +20,80 @@ using namespace mlir;
 using namespace sardonyx;
 
 namespace {
+
+/// A size that is known before a branch: a number or a value, or that of a
+/// tensor which is there before.
+struct SizeBefore {
+  OpFoldResult size;
+  Value tensor;
+  int64_t dim = 0;
+
+  Value get(OpBuilder &b, Location loc) const {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, tensor ? tensor::getMixedSize(b, loc, tensor, dim) : size);
+  }
+};
+
+} // namespace
+
+/// Size `d` of `tensor`, which `branch` yields.
+static std::optional<SizeBefore> findSizeBefore(scf::IfOp branch, Value tensor,
+                                                int64_t d) {
+  auto isInside = [&](Value value) {
+    return branch->isAncestor(value.getParentBlock()->getParentOp());
+  };
+  while (true) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    if (!type.isDynamicDim(d))
+      return SizeBefore{
+          Builder(branch.getContext()).getIndexAttr(type.getDimSize(d)), {}};
+    if (!isInside(tensor))
+      return SizeBefore{{}, tensor, d};
+    Operation *op = tensor.getDefiningOp();
+    if (auto castOp = dyn_cast_or_null<tensor::CastOp>(op)) {
+      tensor = castOp.getSource();
+    } else if (auto call = dyn_cast_or_null<sdx::CallOp>(op)) {
+      tensor = cast<DestinationStyleOpInterface>(*call)
+                   .getTiedOpOperand(cast<OpResult>(tensor))
+                   ->get();
+    } else if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(op)) {
+      Value size = empty.getDynamicSize(d);
+      return isInside(size) ? std::nullopt
+                            : std::optional(SizeBefore{size, {}});
+    } else {
+      return std::nullopt;
+    }
+  }
+}
+
+namespace {
+
+/// A size of what either of two branches yields is known before them, if each
+/// one's is.
+struct SizeOfBranches : OpRewritePattern<tensor::DimOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::DimOp dim,
+                                PatternRewriter &b) const override {
+    auto branch = dim.getSource().getDefiningOp<scf::IfOp>();
+    std::optional<int64_t> d = dim.getConstantIndex();
+    if (!branch || !d)
+      return failure();
+    const unsigned number = cast<OpResult>(dim.getSource()).getResultNumber();
+    std::optional<SizeBefore> yes =
+        findSizeBefore(branch, branch.thenYield().getOperand(number), *d);
+    std::optional<SizeBefore> no =
+        findSizeBefore(branch, branch.elseYield().getOperand(number), *d);
+    if (!yes || !no)
+      return failure();
+    b.setInsertionPoint(branch);
+    Location loc = dim.getLoc();
+    Value ifTrue = yes->get(b, loc), ifFalse = no->get(b, loc);
+    b.replaceOpWithNewOp<arith::SelectOp>(dim, branch.getCondition(), ifTrue,
+                                          ifFalse);
+    return success();
+  }
+};
 
 /// Writes the results of a host function to output buffers.
 class Outputs {
@@ -38,6 +113,7 @@ public:
       writeResult(i, sizes);
     keepResults();
     ret->setOperands({});
+    dropWrittenResults();
     func.setFunctionType(FunctionType::get(
         func.getContext(), func.getArgumentTypes(), TypeRange()));
     return success();
@@ -71,6 +147,8 @@ private:
     RewritePatternSet patterns(func.getContext());
     memref::populateResolveRankedShapedTypeResultDimsPatterns(patterns);
     tensor::DimOp::getCanonicalizationPatterns(patterns, func.getContext());
+    arith::SelectOp::getCanonicalizationPatterns(patterns, func.getContext());
+    patterns.add<SizeOfBranches>(func.getContext());
     affine::AffineApplyOp::getCanonicalizationPatterns(patterns,
                                                        func.getContext());
     rewriteGreedily(func, std::move(patterns));
@@ -154,11 +232,149 @@ private:
       }
       value = source;
     }
+    writeTo(buffer, value, ret);
+  }
+
+  /// The branches that make `value` for `user`, in their block, and for nothing
+  /// else.
+  static scf::IfOp findBranches(Value value, Operation *user) {
+    while (auto cast = value.getDefiningOp<tensor::CastOp>()) {
+      if (!value.hasOneUse())
+        return nullptr;
+      value = cast.getSource();
+    }
+    auto branch = value.getDefiningOp<scf::IfOp>();
+    return branch && value.hasOneUse() && branch->getBlock() == user->getBlock()
+               ? branch
+               : nullptr;
+  }
+
+  /// Whether calls in `block` make the tensor that `value` is a view of in
+  /// memory of its own.
+  static bool isMadeIn(Block *block, Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (op->getBlock() != block)
+        return false;
+      if (isa<tensor::CastOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+              op)) {
+        value = op->getOperand(0);
+        continue;
+      }
+      if (!isa<sdx::CallOp>(op))
+        return false;
+      value = cast<DestinationStyleOpInterface>(op)
+                  .getTiedOpOperand(cast<OpResult>(value))
+                  ->get();
+      if (value.getDefiningOp<tensor::EmptyOp>())
+        return true;
+    }
+    return false;
+  }
+
+  static OpResult skipCasts(Value value) {
+    while (auto cast = value.getDefiningOp<tensor::CastOp>())
+      value = cast.getSource();
+    return cast<OpResult>(value);
+  }
+
+  /// Whether there are branches that make `value`, one of them in memory of its
+  /// own.
+  static bool isMadeInBranches(Value value, Operation *user) {
+    scf::IfOp branch = findBranches(value, user);
+    if (!branch)
+      return false;
+    const unsigned number = skipCasts(value).getResultNumber();
+    auto isMade = [&](scf::YieldOp yield) {
+      Value yielded = yield.getOperand(number);
+      return isMadeIn(yield->getBlock(), yielded) ||
+             isMadeInBranches(yielded, yield);
+    };
+    return isMade(branch.thenYield()) || isMade(branch.elseYield());
+  }
+
+  /// Writes `value`, of the type of `buffer` but for what is known of its
+  /// sizes, before `user`, the operation that it is for; or in branches that
+  /// yield it, so that these make it there.
+  void writeTo(Value buffer, Value value, Operation *user) {
+    auto type = cast<MemRefType>(buffer.getType());
+    auto wanted = RankedTensorType::get(type.getShape(), type.getElementType());
+    Operation *there = buffer.getDefiningOp();
+    if (isMadeInBranches(value, user)) {
+      scf::IfOp branch = findBranches(value, user);
+      OpResult made = skipCasts(value);
+      if ((there->getBlock() != branch->getBlock() ||
+           there->isBeforeInBlock(branch)) &&
+          tensor::CastOp::areCastCompatible(made.getType(), wanted)) {
+        branches.insert(branch);
+        for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
+          writeTo(buffer, yield.getOperand(made.getResultNumber()), yield);
+        return;
+      }
+    }
+    OpBuilder b(user);
+    Location loc = ret.getLoc();
+    if (value.getType() != wanted)
+      value = tensor::CastOp::create(b, loc, wanted, value);
+    // What is there before a branch must not lie where the other branch writes:
+    // that, and what may be in its memory, is copied.
+    if (user != ret && !isMadeIn(user->getBlock(), value)) {
+      auto anywhere = MemRefType::get(
+          type.getShape(), type.getElementType(),
+          StridedLayoutAttr::get(
+              b.getContext(), ShapedType::kDynamic,
+              SmallVector<int64_t>(type.getRank(), ShapedType::kDynamic)));
+      Value memory = bufferization::ToBufferOp::create(b, loc, anywhere, value,
+                                                       /*read_only=*/true);
+      memref::CopyOp::create(b, loc, memory, buffer);
+      return;
+    }
     keepFromWriters(value);
-    b.setInsertionPoint(ret);
     bufferization::MaterializeInDestinationOp::create(b, loc, Type(), value,
                                                       buffer, /*restrict=*/true,
                                                       /*writable=*/true);
+  }
+
+  /// Branches that have written a result don't yield it.
+  void dropWrittenResults() {
+    SmallVector<scf::IfOp> order;
+    func.walk<WalkOrder::PreOrder>([&](scf::IfOp branch) {
+      if (branches.contains(branch))
+        order.push_back(branch);
+    });
+    for (scf::IfOp branch : order) {
+      llvm::BitVector unused(branch->getNumResults());
+      for (OpResult result : branch->getResults()) {
+        Value last = result;
+        while (last.hasOneUse() && isa<tensor::CastOp>(*last.user_begin()))
+          last = last.user_begin()->getResult(0);
+        if (!last.use_empty())
+          continue;
+        unused.set(result.getResultNumber());
+        while (last != result) {
+          Operation *cast = last.getDefiningOp();
+          last = cast->getOperand(0);
+          cast->erase();
+        }
+      }
+      SmallVector<Type> types;
+      SmallVector<Value> kept;
+      for (OpResult result : branch->getResults())
+        if (!unused[result.getResultNumber()]) {
+          types.push_back(result.getType());
+          kept.push_back(result);
+        }
+      for (scf::YieldOp yield : {branch.thenYield(), branch.elseYield()})
+        yield->eraseOperands(unused);
+      OpBuilder b(branch);
+      auto less =
+          scf::IfOp::create(b, branch.getLoc(), types, branch.getCondition());
+      less->setDiscardableAttrs(branch->getDiscardableAttrDictionary());
+      less.getThenRegion().takeBody(branch.getThenRegion());
+      less.getElseRegion().takeBody(branch.getElseRegion());
+      for (auto [from, to] : llvm::zip_equal(kept, less.getResults()))
+        from.replaceAllUsesWith(to);
+      branch.erase();
+    }
   }
 
   /// A result must not change once it is made: what would write into its
@@ -177,6 +393,8 @@ private:
   func::ReturnOp ret;
   SmallVector<SmallVector<Value>> allSizes;
   llvm::SmallPtrSet<Operation *, 16> hoisted;
+  /// Those that have written a result.
+  llvm::SmallPtrSet<Operation *, 4> branches;
 };
 
 } // namespace

@@ -507,3 +507,118 @@ func.func @main(%x: tensor<1x4xf32> {sdx.input = 0 : i64}, %y: tensor<1x4xf32> {
   %r = sdx.call @k1(%2 : tensor<1x8xf32>) outs(%er : tensor<1x8xf32>) -> tensor<1x8xf32>
   return %r, %2 : tensor<1x8xf32>, tensor<1x8xf32>
 }
+
+// -----
+
+func.func private @k0(memref<?x4xf32>, memref<?x4xf32>) attributes {sdx.kernel}
+
+// A branch makes its result where the caller wants it, or copies it there: its
+// size is known before.
+// CHECK-LABEL: func.func @branches
+// CHECK-SAME:    (%[[X:.*]]: memref<?x?xf32>
+// CHECK:         %[[M:.*]] = arith.select %{{.*}}, %c4, %{{.*}} : index
+// CHECK:         %[[OK:.*]] = arith.cmpi eq, %[[M]], %c4
+// CHECK:         sdx.check %[[OK]]
+// CHECK:         %[[N:.*]] = memref.dim %[[X]], %c0
+// CHECK:         %[[Y:.*]] = sdx.output_buffer 0(%[[N]]) : memref<?x4xf32>
+// CHECK-NOT:     memref.alloc
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           sdx.call @k0({{.*}}) outs(%[[Y]] : memref<?x4xf32>)
+// CHECK:         } else {
+// CHECK:           memref.copy %{{.*}}, %[[Y]]
+// CHECK:         }
+// CHECK-NEXT:    return
+func.func @branches(%x: tensor<?x?xf32> {sdx.input = 0 : i64}, %w: tensor<?x4xf32> {sdx.input = 1 : i64}, %p: i1) -> (tensor<?x4xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?xf32>
+  %r = scf.if %p -> (tensor<?x?xf32>) {
+    %e = tensor.empty(%n) : tensor<?x4xf32>
+    %k = sdx.call @k0(%w : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+    %s = tensor.cast %k : tensor<?x4xf32> to tensor<?x?xf32>
+    scf.yield %s : tensor<?x?xf32>
+  } else {
+    scf.yield %x : tensor<?x?xf32>
+  }
+  %d = tensor.dim %r, %c1 : tensor<?x?xf32>
+  %ok = arith.cmpi eq, %d, %c4 : index
+  sdx.check %ok, "not {0}"(%d)
+  %y = tensor.cast %r : tensor<?x?xf32> to tensor<?x4xf32>
+  return %y : tensor<?x4xf32>
+}
+
+// -----
+
+// What something else reads, too, stays one value.
+// CHECK-LABEL: func.func @read_branches
+// CHECK:         %[[R:.*]] = arith.select %{{.*}} : memref<4xf32>
+// CHECK:         memref.copy %[[R]]
+// CHECK:         memref.copy %[[R]]
+func.func @read_branches(%x: tensor<4xf32> {sdx.input = 0 : i64}, %w: tensor<4xf32> {sdx.input = 1 : i64}, %p: i1) -> (tensor<4xf32> {onnx.name = "y"}, tensor<4xf32> {onnx.name = "z"}) {
+  %r = scf.if %p -> (tensor<4xf32>) {
+    scf.yield %w : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %r, %r : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func private @k0(memref<4xf32>, memref<4xf32>) attributes {sdx.kernel}
+
+// What is known before a branch that gives it is copied: the other branch
+// writes a result of its own there, and may read it after.
+// CHECK-LABEL: func.func @known_before
+// CHECK-DAG:     %[[Y:.*]] = sdx.output_buffer 0
+// CHECK-DAG:     %[[Z:.*]] = sdx.output_buffer 1
+// CHECK:         sdx.call @k0(%arg0 : memref<4xf32>) outs(%[[A:.*]] :
+// CHECK:         scf.if %{{.*}} {
+// CHECK-DAG:       memref.copy %[[A]], %[[Y]]
+// CHECK-DAG:       sdx.call @k0(%arg0 : memref<4xf32>) outs(%[[Z]] :
+// CHECK:         } else {
+// CHECK:           sdx.call @k0(%arg0 : memref<4xf32>) outs(%[[Y]] :
+// CHECK:           sdx.call @k0(%[[A]] : memref<4xf32>) outs(%[[Z]] :
+// CHECK:         }
+// CHECK-NEXT:    return
+func.func @known_before(%x: tensor<4xf32> {sdx.input = 0 : i64}, %p: i1) -> (tensor<4xf32> {onnx.name = "y"}, tensor<4xf32> {onnx.name = "z"}) {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %r:2 = scf.if %p -> (tensor<4xf32>, tensor<4xf32>) {
+    %b = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %a, %b : tensor<4xf32>, tensor<4xf32>
+  } else {
+    %b = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    %c = sdx.call @k0(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %b, %c : tensor<4xf32>, tensor<4xf32>
+  }
+  return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+func.func private @k0(memref<4xf32>, memref<4xf32>) attributes {sdx.kernel}
+func.func private @k1(f32, memref<4xf32>) attributes {sdx.kernel}
+
+// Nor is what a branch changes of a tensor that is there before it.
+// CHECK-LABEL: func.func @changed_in_a_branch
+// CHECK:         %[[Y:.*]] = sdx.output_buffer 0
+// CHECK:         sdx.call @k0(%arg0 : memref<4xf32>) outs(%[[A:.*]] :
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           sdx.call @k1(%{{.*}} : f32) outs(%[[A]] : memref<4xf32>)
+// CHECK:           memref.copy %[[A]], %[[Y]]
+// CHECK:         } else {
+// CHECK:           sdx.call @k0(%[[A]] : memref<4xf32>) outs(%[[Y]] :
+func.func @changed_in_a_branch(%x: tensor<4xf32> {sdx.input = 0 : i64}, %v: f32, %p: i1) -> (tensor<4xf32> {onnx.name = "y"}) {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = sdx.call @k0(%x : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %r = scf.if %p -> (tensor<4xf32>) {
+    %b = sdx.call @k1(%v : f32) outs(%a : tensor<4xf32>) {updates = array<i64: 0>} -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  } else {
+    %b = sdx.call @k0(%a : tensor<4xf32>) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %b : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
