@@ -88,8 +88,12 @@ int64_t estimateOp(Operation &op) {
   if (isa<vector::StoreOp, vector::MaskedStoreOp>(op))
     return kAccess * countRegisters(op.getOperandTypes());
   // A row of open size: some hundred elements.
-  if (isa<LLVM::MemcpyOp>(op))
-    return 64 * kAccess;
+  if (isa<LLVM::MemcpyOp, LLVM::MemsetOp>(op)) {
+    constexpr int64_t kOpenBytes = 4096;
+    const int64_t bytes =
+        getConstantIntValue(op.getOperand(2)).value_or(kOpenBytes);
+    return llvm::divideCeil(bytes, 64) * kAccess;
+  }
   if (isa<math::MathDialect>(op.getDialect()))
     return 16 * units;
   if (isa<LLVM::ExpOp, LLVM::Exp2Op, LLVM::LogOp, LLVM::Log2Op, LLVM::Log10Op,

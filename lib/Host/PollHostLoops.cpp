@@ -61,12 +61,28 @@ static bool mayTakeLong(Operation &op) {
   return isa<CallOpInterface>(op);
 }
 
+/// Whether `op` is a loop over memory.
+static bool isMove(Operation *op) {
+  return isa<LLVM::MemcpyOp, LLVM::MemsetOp>(op);
+}
+
+/// About how many operations `op`, which moves memory, is worth: one for 8
+/// bytes; `unknown` for an open number of bytes.
+static int64_t costOfMove(Operation &op, int64_t unknown) {
+  constexpr int64_t kBytes = 8;
+  std::optional<int64_t> bytes = getConstantIntValue(op.getOperand(2));
+  return bytes ? llvm::divideCeil(std::clamp<int64_t>(*bytes, 1, kMany), kBytes)
+               : unknown;
+}
+
 /// About how many operations one run of a block takes, if loops of open bounds
 /// in it make `unknown` trips.
 static int64_t costOf(Block &block, int64_t unknown = kUnknownTrips) {
   int64_t cost = 0;
   for (Operation &op : block) {
-    int64_t inner = mayTakeLong(op) ? kPollDistance : 1;
+    int64_t inner = mayTakeLong(op) ? kPollDistance
+                    : isMove(&op)   ? costOfMove(op, unknown)
+                                    : 1;
     for (Region &region : op.getRegions())
       for (Block &nested : region)
         inner += costOf(nested, unknown);
@@ -112,7 +128,9 @@ private:
          outer = outer->getParentOfType<LoopLikeOpInterface>())
       ++depth;
     bool innermost = true;
-    loop.getBody()->walk([&](LoopLikeOpInterface) { innermost = false; });
+    loop.getBody()->walk([&](Operation *op) {
+      innermost &= !isa<LoopLikeOpInterface>(op) && !isMove(op);
+    });
     return depth <= 1 && !innermost && costOf(*loop.getBody()) >= kHeavyTrip;
   }
 

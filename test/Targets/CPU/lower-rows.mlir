@@ -276,9 +276,16 @@ func.func private @gather_by_table(%a: memref<5x40xf32>, %i: memref<50xi32>, %ou
 
 // -----
 
-// A broadcast that only the run knows of: vectors, or an element for all lanes.
+// A broadcast that only the run knows of: copies of long rows, vectors, or an
+// element for all lanes.
 
 // CHECK-LABEL: func.func private @maybe_broadcast
+// CHECK:         %[[SAME:.*]] = arith.cmpi eq
+// CHECK:         %[[LONG:.*]] = arith.cmpi sge, %{{.*}}, %c4096
+// CHECK:         %[[WHOLE:.*]] = arith.andi %[[SAME]], %[[LONG]]
+// CHECK:         scf.if %[[WHOLE]] {
+// CHECK:           "llvm.intr.memcpy"
+// CHECK:         } else {
 // CHECK:         scf.if %arg1 -> (vector<16xf32>) {
 // CHECK:           %[[ONE:.*]] = memref.load %arg0[%{{.*}}, %c0{{.*}}]
 // CHECK-NEXT:      vector.broadcast %[[ONE]]
@@ -307,6 +314,71 @@ func.func private @maybe_broadcast(%a: memref<?x?xf32>, %one: i1, %out: memref<?
     linalg.yield %x : f32
   } -> tensor<?x?xf32>
   bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
+
+// -----
+
+// Long rows that are only copied are left to memcpy, those that are filled with
+// equal bytes to memset; open ones if they turn out to be long.
+
+// CHECK-LABEL: func.func private @repeat
+// CHECK-NOT:     vector
+// CHECK:         "llvm.intr.memcpy"
+// CHECK-NOT:     vector
+func.func private @repeat(%a: memref<8x8192xf32>, %out: memref<8x4x8192xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x8192xf32> to tensor<8x8192xf32>
+  %e = tensor.empty() : tensor<8x4x8192xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%t : tensor<8x8192xf32>) outs(%e : tensor<8x4x8192xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  } -> tensor<8x4x8192xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x4x8192xf32>, memref<8x4x8192xf32>) -> ()
+  return
+}
+
+// CHECK-LABEL: func.func private @fill
+// CHECK:         arith.cmpi slt, %{{.*}}, %c16384
+// CHECK:         scf.if
+// CHECK:           vector.store
+// CHECK:         } else {
+// CHECK:           %[[BYTE:.*]] = arith.constant -1 : i8
+// CHECK:           "llvm.intr.memset"(%{{.*}}, %[[BYTE]], %{{.*}})
+// CHECK:         } {sdx.rare_else}
+func.func private @fill(%out: memref<?xi32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %all = arith.constant -1 : i32
+  %n = memref.dim %out, %c0 : memref<?xi32>
+  %e = tensor.empty(%n) : tensor<?xi32>
+  %r = linalg.fill ins(%all : i32) outs(%e : tensor<?xi32>) -> tensor<?xi32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xi32>, memref<?xi32>) -> ()
+  return
+}
+
+// Bytes that differ, and short rows, go by vectors.
+// CHECK-LABEL: func.func private @fill_ones
+// CHECK-NOT:     memset
+// CHECK-LABEL: func.func private @repeat_short
+// CHECK-NOT:     memcpy
+// CHECK:         return
+func.func private @fill_ones(%out: memref<100000xi32>) attributes {sdx.kernel} {
+  %one = arith.constant 1 : i32
+  %e = tensor.empty() : tensor<100000xi32>
+  %r = linalg.fill ins(%one : i32) outs(%e : tensor<100000xi32>) -> tensor<100000xi32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<100000xi32>, memref<100000xi32>) -> ()
+  return
+}
+
+func.func private @repeat_short(%a: memref<8x512xf32>, %out: memref<8x4x512xf32>) attributes {sdx.kernel} {
+  %t = bufferization.to_tensor %a restrict : memref<8x512xf32> to tensor<8x512xf32>
+  %e = tensor.empty() : tensor<8x4x512xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%t : tensor<8x512xf32>) outs(%e : tensor<8x4x512xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  } -> tensor<8x4x512xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<8x4x512xf32>, memref<8x4x512xf32>) -> ()
   return
 }
 

@@ -8,6 +8,7 @@
 #include "Rows/FewPositions.h"
 #include "Rows/AccessPattern.h"
 #include "Rows/RowEmitter.h"
+#include "Rows/RowMoves.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -97,6 +98,7 @@ void cpu::emitCasesOfRowGroup(OpBuilder &b, ReductionGroup &group,
                               RowsPlanAttr plan, TargetAttr target) {
   const int64_t lane = plan.getLane(), transposed = plan.getTransposed();
   OpBuilder::InsertionGuard guard(b);
+  emitBroadcastCopies(b, group);
   if (transposed >= 0 && group.getStaticSize(lane) < 0 &&
       group.getStaticSize(transposed) < 0) {
     for (auto [few, many] : {std::pair(lane, transposed), {transposed, lane}}) {

@@ -15,7 +15,7 @@ namespace sardonyx::cpu {
 /// Emits the loops of `group` by `plan`. Where that transposes squares of two
 /// open dimensions, either may be shorter than a square: there are cases of a
 /// few positions, as an image has channels, which are interleaved or taken
-/// apart.
+/// apart. Broadcasts of open sizes have the cases of emitBroadcastCopies.
 void emitCasesOfRowGroup(mlir::OpBuilder &b, ReductionGroup &group,
                          RowsPlanAttr plan, TargetAttr target);
 

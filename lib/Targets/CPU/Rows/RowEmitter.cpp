@@ -89,7 +89,8 @@ void RowGroupEmitter::emitTask(Point point, OpFoldResult begin,
     if (plan.run)
       emitRun(point, begin, end, emitBody);
     else
-      emitLaneLoop(point, begin, end, {}, emitBody);
+      emitLoopOrMove(point, begin, end,
+                     [&] { emitLaneLoop(point, begin, end, {}, emitBody); });
   }
   for (Value buffer : buffers)
     memref::DeallocOp::create(b, loc, buffer);

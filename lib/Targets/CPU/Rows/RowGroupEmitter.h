@@ -69,6 +69,21 @@ private:
   void preload(const Point &point, Scope &scope, bool onlyInnerStages,
                llvm::function_ref<bool(unsigned)> varies);
 
+  // RowMoves.cpp
+  /// What a group does that computes nothing: copies rows, or fills them with a
+  /// byte.
+  struct Move {
+    RowAccess to, from;
+    std::optional<uint8_t> byte;
+  };
+  std::optional<Move> findMove();
+  void emitMove(const Move &move, const Point &point, mlir::Value bytes);
+  /// The loop along the lanes from `begin` to `end`, or where that is long and
+  /// only moves, a call that does so.
+  void emitLoopOrMove(Point point, mlir::OpFoldResult begin,
+                      mlir::OpFoldResult end,
+                      llvm::function_ref<void()> emitLoop);
+
   // RowPasses.cpp
   bool unrollsRow();
   void emitPasses(Point point, Scope &scope);

@@ -75,9 +75,12 @@ protected:
   /// Scratch that is to be freed at the end of the task.
   llvm::SmallVector<mlir::Value> buffers;
 
-private:
+  /// Where in its memory `access` is at `point`; `copy` says of which of the
+  /// vectors.
   llvm::SmallVector<mlir::Value> getIndices(const RowAccess &access,
                                             const Point &point, unsigned copy);
+
+private:
   mlir::Value loadInterleaved(const RowAccess &access, const Point &point,
                               llvm::SmallVector<mlir::Value> indices);
   std::pair<mlir::Value, llvm::SmallVector<mlir::Value>>
