@@ -62,6 +62,14 @@ sdx::OutputBufferOp wholeOutput(mlir::Value buffer);
 void orderResultCopies(mlir::func::FuncOp func);
 
 //===----------------------------------------------------------------------===//
+// ReadBroadcasts.cpp
+//===----------------------------------------------------------------------===//
+
+/// Has kernels read broadcast operands where they are, which the program has
+/// made whole for them in case that is needed.
+void readBroadcasts(mlir::ModuleOp module);
+
+//===----------------------------------------------------------------------===//
 // YieldInPlace.cpp
 //===----------------------------------------------------------------------===//
 

@@ -221,6 +221,7 @@ struct BufferizeHostPass
         return isViewOfPlannable(operand.get()) || isPassedByAddress(operand);
       });
     }
+    readBroadcasts(getOperation());
   }
 };
 

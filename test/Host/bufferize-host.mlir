@@ -622,3 +622,75 @@ func.func @changed_in_a_branch(%x: tensor<4xf32> {sdx.input = 0 : i64}, %v: f32,
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// Whether an operand is broadcast only the run knows: a kernel of its own reads
+// what there is. The one that would make it whole is gone.
+// CHECK-LABEL: func.func @maybe_broadcast
+// CHECK-SAME:    (%[[X:.*]]: memref<?xf32> {{{.*}}}, %[[Z:.*]]: memref<?x?xf32> {{{.*}}}, %[[NEEDED:.*]]: i1, %[[ONE:.*]]: i1)
+// CHECK:         %[[Y:.*]] = sdx.output_buffer 0
+// CHECK-NOT:     memref.alloc
+// CHECK:         scf.if %[[NEEDED]] {
+// CHECK-NEXT:      sdx.call @add_broadcast(%[[Z]], %[[X]], %[[ONE]] : memref<?x?xf32>, memref<?xf32>, i1) outs(%[[Y]] : memref<?x?xf32>)
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      sdx.call @add(%[[X]], %[[Z]] : memref<?xf32>, memref<?x?xf32>) outs(%[[Y]] : memref<?x?xf32>)
+// CHECK-NEXT:    }
+// CHECK-NEXT:    return
+// CHECK-NOT:   @whole
+// CHECK:       func.func private @add(
+// CHECK:       func.func private @add_broadcast(%{{.*}}: memref<?x?xf32>, %[[FROM:.*]]: memref<?xf32>, %[[IS_ONE:.*]]: i1, %{{.*}}: memref<?x?xf32>)
+// CHECK:         %[[T:.*]] = bufferization.to_tensor %[[FROM]]
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}} : tensor<?x?xf32>)
+// CHECK:           %[[J:.*]] = linalg.index 1
+// CHECK:           %[[AT:.*]] = arith.select %[[IS_ONE]], %{{.*}}, %[[J]]
+// CHECK:           %[[READ:.*]] = tensor.extract %[[T]][%[[AT]]]
+// CHECK:           arith.subf %[[READ]], %{{.*}}
+func.func @maybe_broadcast(%x: tensor<?xf32> {sdx.input = 0 : i64}, %z: tensor<?x?xf32> {sdx.input = 1 : i64}, %needed: i1, %one: i1) -> (tensor<?x?xf32> {onnx.name = "y"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %z, %c0 : tensor<?x?xf32>
+  %n = tensor.dim %z, %c1 : tensor<?x?xf32>
+  %w = scf.if %needed -> (tensor<?xf32>) {
+    %e = tensor.empty(%n) : tensor<?xf32>
+    %b = sdx.call @whole(%x, %one : tensor<?xf32>, i1) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+    scf.yield %b : tensor<?xf32>
+  } else {
+    scf.yield %x : tensor<?xf32>
+  }
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %y = sdx.call @add(%w, %z : tensor<?xf32>, tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}
+func.func private @whole(%x: memref<?xf32>, %one: i1, %out: memref<?xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %t = bufferization.to_tensor %x restrict : memref<?xf32> to tensor<?xf32>
+  %n = memref.dim %out, %c0 : memref<?xf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%e : tensor<?xf32>) {
+  ^bb0(%o: f32):
+    %i = linalg.index 0 : index
+    %at = arith.select %one, %c0, %i : index
+    %v = tensor.extract %t[%at] : tensor<?xf32>
+    linalg.yield %v : f32
+  } -> tensor<?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?xf32>, memref<?xf32>) -> ()
+  return
+}
+func.func private @add(%x: memref<?xf32>, %z: memref<?x?xf32>, %out: memref<?x?xf32>) attributes {sdx.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %t = bufferization.to_tensor %x restrict : memref<?xf32> to tensor<?xf32>
+  %u = bufferization.to_tensor %z restrict : memref<?x?xf32> to tensor<?x?xf32>
+  %m = memref.dim %out, %c0 : memref<?x?xf32>
+  %n = memref.dim %out, %c1 : memref<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%t, %u : tensor<?xf32>, tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    linalg.yield %d : f32
+  } -> tensor<?x?xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<?x?xf32>, memref<?x?xf32>) -> ()
+  return
+}
