@@ -55,8 +55,8 @@ struct MergeSimilarLoopsPass
       if (!body || body.isExternal() || body.getBody().hasOneBlock())
         continue;
       DominanceInfo dominance(body);
-      infos.push_back(std::make_unique<CFGLoopInfo>(
-          dominance.getDomTree(&body.getBody())));
+      infos.push_back(
+          std::make_unique<CFGLoopInfo>(dominance.getDomTree(&body.getBody())));
       for (CFGLoop *loop : *infos.back())
         candidates.push_back({body, loop});
     }
@@ -185,8 +185,7 @@ private:
         for (OpOperand &operand : op.getOpOperands())
           if (!inside.contains(operand.get().getParentBlock()))
             operand.set(get(operand.get()));
-    auto start =
-        LLVM::BrOp::create(b, loc, initial, code.blocks.front());
+    auto start = LLVM::BrOp::create(b, loc, initial, code.blocks.front());
 
     Region &region = func.getBody();
     for (Block *block : code.blocks) {

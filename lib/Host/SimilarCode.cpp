@@ -402,12 +402,10 @@ bool SimilarCode::compareOp(unsigned number, Operation *other,
   bool moves = offset && otherOffset && *offset != *otherOffset;
   if (moves)
     different[{number, -1}] = *otherOffset;
-  bool areEqual = moves
-                      ? haveEqualAttributes(op, other, {"rawConstantIndices"})
-                      : haveEqualAttributes(op, other);
-  return areEqual &&
-         compareOperands(number, op->getOperands(), other->getOperands(), pairs,
-                         different);
+  bool areEqual = moves ? haveEqualAttributes(op, other, {"rawConstantIndices"})
+                        : haveEqualAttributes(op, other);
+  return areEqual && compareOperands(number, op->getOperands(),
+                                     other->getOperands(), pairs, different);
 }
 
 bool SimilarCode::compareOperands(unsigned number, ValueRange operands,
