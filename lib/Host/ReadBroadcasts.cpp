@@ -32,6 +32,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -257,6 +258,14 @@ private:
         kernel.getContext(), entry.getArgumentTypes(), TypeRange()));
   }
 
+  /// Beside functions of math it is nothing to make operands whole, and loops
+  /// that read whole tensors, as one long row, are faster.
+  static bool computesFunctions(linalg::GenericOp generic) {
+    return llvm::any_of(*generic.getBlock(), [](Operation &op) {
+      return isa<math::MathDialect>(op.getDialect());
+    });
+  }
+
   void rewrite(sdx::CallOp call) {
     SmallVector<Operand> operands;
     for (unsigned i = 0; i < call.getIns().size(); ++i)
@@ -264,7 +273,8 @@ private:
         operands.push_back(*operand);
     func::FuncOp kernel = kernelOf(call);
     linalg::GenericOp generic = findOnly(kernel);
-    if (!generic || generic.getNumDpsInits() != 1 || call.getUpdates() ||
+    if (!generic || computesFunctions(generic) ||
+        generic.getNumDpsInits() != 1 || call.getUpdates() ||
         call.getOuts().size() != 1 ||
         kernel.getNumArguments() != call.getIns().size() + 1)
       return;
