@@ -81,8 +81,8 @@ def test_what_no_rank_mends():
     with pytest.raises(sardonyx.errors.InvalidArgument, match="MaxPool"):
         pools.run(None, {"x": ramp(2, 3)})
     assert pools.run(None, {"x": ramp(1, 1, 2, 3)})[0].tolist() == [[[[4, 5]]]]
-    with pytest.raises(NotImplementedError):
-        session("(complex64[] x) => (complex64[] y) { y = Identity(x) }", "xy")
+    handed_on = session("(complex64[] x) => (complex64[] y) { y = Identity(x) }", "xy")
+    assert handed_on.run(None, {"x": np.array([1j, 2], np.complex64)})[0].tolist() == [1j, 2]
     with pytest.raises(NotImplementedError):
         session("(float[2] x) => (seq(complex64[N]) y) { y = SequenceEmpty <dtype = 14> () }", "y")
 
