@@ -18,8 +18,10 @@
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 
 namespace sardonyx {
@@ -38,6 +40,7 @@ struct SDXConvertToLLVMPass
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
+    lowerDims();
     const auto &layouts = getAnalysis<DataLayoutAnalysis>();
     LowerToLLVMOptions options(context, layouts.getAtOrAbove(getOperation()));
     LLVMTypeConverter converter(context, options, &layouts);
@@ -66,6 +69,29 @@ struct SDXConvertToLLVMPass
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns), config)))
       signalPassFailure();
+  }
+
+private:
+  /// Takes sizes whose dimension is a constant from descriptors. The pattern
+  /// for them finds a converted constant to be none, and puts the sizes on the
+  /// stack, which overflows in a loop of the host program.
+  void lowerDims() {
+    getOperation().walk([](memref::DimOp dim) {
+      std::optional<int64_t> number = dim.getConstantIndex();
+      auto type = dyn_cast<MemRefType>(dim.getSource().getType());
+      if (!number || !type || *number < 0 || *number >= type.getRank())
+        return;
+      OpBuilder b(dim);
+      Value size = type.isDynamicDim(*number)
+                       ? memref::ExtractStridedMetadataOp::create(
+                             b, dim.getLoc(), dim.getSource())
+                             .getSizes()[*number]
+                       : arith::ConstantIndexOp::create(
+                             b, dim.getLoc(), type.getDimSize(*number))
+                             .getResult();
+      dim.replaceAllUsesWith(size);
+      dim.erase();
+    });
   }
 };
 

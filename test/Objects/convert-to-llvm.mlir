@@ -38,3 +38,16 @@ func.func @reassociates(%v: vector<8xf32>) -> f32 {
   %sum = vector.reduction <add>, %v : vector<8xf32> into f32
   return %sum : f32
 }
+
+// A size comes from the descriptor: on the stack it would stay there for each
+// trip of a loop around it.
+// CHECK-LABEL: llvm.func @size
+// CHECK-NOT:   llvm.alloca
+// CHECK:       llvm.extractvalue %{{.*}}[3, 1]
+// CHECK-NOT:   llvm.alloca
+// CHECK:       llvm.return
+func.func @size(%m: memref<?x?xf32>) -> index {
+  %c1 = arith.constant 1 : index
+  %size = memref.dim %m, %c1 : memref<?x?xf32>
+  return %size : index
+}
