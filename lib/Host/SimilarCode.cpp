@@ -221,7 +221,7 @@ bool SimilarCode::add(const Code &code) {
     auto it = different.find(place);
     values.push_back(it == different.end() ? values.front() : it->second);
   }
-  if (countParameters(all) > kMaxParameters || !mayVary(all))
+  if (listParameters(all).size() > kMaxParameters || !mayVary(all))
     return false;
   integers = std::move(all);
   members.push_back(code);
@@ -237,17 +237,11 @@ int64_t SimilarCode::getFirst(Place place) const {
                            : *getInteger(op->getOperand(place.operand));
 }
 
-size_t SimilarCode::countParameters(const Differences &all) {
-  std::set<SmallVector<int64_t>> distinct;
-  for (auto &[place, values] : all)
-    distinct.insert(values);
-  return distinct.size();
-}
-
-SmallVector<SmallVector<int64_t>> SimilarCode::getParameters() const {
+SmallVector<SmallVector<int64_t>>
+SimilarCode::listParameters(const Differences &all) {
   SmallVector<SmallVector<int64_t>> parameters;
   std::set<SmallVector<int64_t>> known;
-  for (auto &[place, values] : integers)
+  for (auto &[place, values] : all)
     if (known.insert(values).second)
       parameters.push_back(values);
   return parameters;

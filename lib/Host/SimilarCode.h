@@ -72,7 +72,9 @@ public:
   }
 
   /// What the members differ in: of each integer, all members'.
-  llvm::SmallVector<llvm::SmallVector<int64_t>> getParameters() const;
+  llvm::SmallVector<llvm::SmallVector<int64_t>> getParameters() const {
+    return listParameters(integers);
+  }
 
   /// Puts `arguments`, one for each of getParameters(), in the place of these
   /// integers: in `ops`, copies or the first member's own of getOps(), and in
@@ -98,7 +100,8 @@ private:
   struct Pairs;
 
   int64_t getFirst(Place place) const;
-  static size_t countParameters(const Differences &all);
+  static llvm::SmallVector<llvm::SmallVector<int64_t>>
+  listParameters(const Differences &all);
   void findChanging();
   bool mayVary(const Differences &places);
   bool compare(const Code &code, Integers &different) const;

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from . import _sardonyx
     from ._options import SessionOptions
 
+from ._loading import INTERRUPTED
 from .errors import Fail, InvalidArgument, ModelLoadCanceled
 
 # What the other process begins with: where to find packages, as this one does, comes before all else.
@@ -103,9 +104,7 @@ def _talk(process: subprocess.Popen, message: bytes | None, cancel: _sardonyx.Ca
         except subprocess.TimeoutExpired:
             message = None  # communicate goes on with what it was given first
             if cancel.is_set():
-                raise ModelLoadCanceled(
-                    "loading the model was interrupted: its options have set_load_cancellation_flag"
-                ) from None
+                raise ModelLoadCanceled(INTERRUPTED) from None
 
 
 def _tell_end(status: int, said: bytes) -> str:

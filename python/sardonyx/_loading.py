@@ -23,6 +23,7 @@ _FROM_MODEL: dict[str, Callable[[Any], Any]] = {
     "graph_optimization_level": GraphOptimizationLevel,
     "enable_profiling": bool,
 }
+INTERRUPTED = "loading the model was interrupted: its options have set_load_cancellation_flag"
 _CONFIG = "ort_config"  # of the model's metadata
 
 

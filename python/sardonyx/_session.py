@@ -18,7 +18,7 @@ from . import _log as log
 from . import _sardonyx
 from ._adapters import LoraAdapter, parameters_of
 from ._cuda import set_options
-from ._loading import choose_by, folder_of, with_config_of
+from ._loading import INTERRUPTED, choose_by, folder_of, with_config_of
 from ._options import SessionOptions
 from ._overridable import overridable
 from ._providers import CUDA_PROVIDER, choose
@@ -168,7 +168,7 @@ class InferenceSession(Runnable):
         cancel = self._options._cancel
         # Also where the model is in the cache, and loaded at once.
         if cancel.is_set():
-            raise ModelLoadCanceled("loading the model was interrupted: its options have set_load_cancellation_flag")
+            raise ModelLoadCanceled(INTERRUPTED)
         with self._elsewhere(path, data, native) as elsewhere:
             try:
                 return _sardonyx.load(path, native) if path else _sardonyx.load_bytes(data, native)

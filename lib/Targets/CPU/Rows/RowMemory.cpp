@@ -299,18 +299,26 @@ void RowMemory::storeInterleaved(const RowAccess &access, const Point &point,
   }
 }
 
-void RowMemory::store(const RowAccess &access, const Point &point,
-                      const Copies &values) {
+bool RowMemory::repeat(const RowAccess &access, const Point &point,
+                       llvm::function_ref<void(const Point &)> write) {
   for (unsigned d : plan.repeated) {
     if (point.ivs[d] || !access.map.isFunctionOfDim(d))
       continue;
     Point at = point;
     for (int64_t i = 0, e = group.getStaticSize(d); i < e; ++i) {
       at.ivs[d] = index(i);
-      store(access, at, values);
+      write(at);
     }
-    return;
+    return true;
   }
+  return false;
+}
+
+void RowMemory::store(const RowAccess &access, const Point &point,
+                      const Copies &values) {
+  if (repeat(access, point,
+             [&](const Point &at) { store(access, at, values); }))
+    return;
   AccessPattern walk = point.onVectors ? getAccessPattern(access, plan.lane)
                                        : AccessPattern::Uniform;
   if (walk == AccessPattern::Uniform) {

@@ -49,6 +49,10 @@ public:
   /// The values that `access` reads at `point`.
   Copies load(const RowAccess &access, const Point &point);
   void store(const RowAccess &access, const Point &point, const Copies &values);
+  /// Calls `write` for all positions of `access` that get what is computed once
+  /// (RowPlan::repeated), unless `point` is one of them. Whether there are any.
+  bool repeat(const RowAccess &access, const Point &point,
+              llvm::function_ref<void(const Point &)> write);
   /// Fetches what the next row reads and writes along the lanes at `point`.
   void prefetchNextRow(const Point &point);
   /// Memory for one row of values of `type`.

@@ -119,16 +119,9 @@ static void emitCopy(OpBuilder &b, Location loc, Value to, ArrayRef<Value> at,
 /// `move` of `bytes` from `point` on.
 void RowGroupEmitter::emitMove(const Move &move, const Point &point,
                                Value bytes) {
-  for (unsigned d : plan.repeated) {
-    if (point.ivs[d] || !move.to.map.isFunctionOfDim(d))
-      continue;
-    Point at = point;
-    for (int64_t i = 0, e = group.getStaticSize(d); i < e; ++i) {
-      at.ivs[d] = index(i);
-      emitMove(move, at, bytes);
-    }
+  if (repeat(move.to, point,
+             [&](const Point &at) { emitMove(move, at, bytes); }))
     return;
-  }
   SmallVector<Value> to = getIndices(move.to, point, /*copy=*/0);
   if (!move.byte)
     return emitCopy(b, loc, move.to.value, to, move.from.value,
